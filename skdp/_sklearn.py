@@ -1,0 +1,128 @@
+"""The one file that touches scikit-learn's private or moved names.
+
+Everything that differs between the supported releases, and everything of scikit-learn's that may
+print a value taken from the data, passes through here; the rest of the package uses the public
+interface only.
+"""
+
+import copy
+import re
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+__all__ = [
+    "Interval",
+    "StrOptions",
+    "adopt_input_names",
+    "fit_context",
+    "validate_without_leaks",
+]
+
+fit_context = _fit_context
+
+# What these messages say is public: shapes, dtypes, column names, the kind of the problem.
+_MESSAGES_WITHOUT_VALUES = re.compile(
+    r"Input (X|y) contains (NaN|infinity)"
+    r"|Found array with "
+    r"|Found input variables with inconsistent numbers of samples"
+    r"|X has \d+ features, but "
+    r"|The feature names should match those that were passed during fit"
+    r"|Feature names are only supported if all input features have string names"
+    r"|Expected unique column names"
+    r"|Expected 2D input, got input with shape"
+    r"|Expected a 2-dimensional container but got"
+    r"|Expected sequence or array-like, got "
+    r"|Sparse data was passed"
+    r"|A sparse matrix was passed"
+    r"|np\.matrix is not supported"
+    r"|dtype='numeric' is not compatible with arrays of bytes/strings"
+    r"|float\(\) argument must be a string or a (real )?number, not '\w+'$"
+    r"|y should be a 1d array, got an array of shape"
+    r"|y cannot be None|estimator requires y to be passed"
+    r"|This \w+ estimator requires y to be passed"
+    r"|\w+ requires y to be passed"
+)
+
+# These carry values of the data behind the words that are kept here.
+_MESSAGES_TO_SHORTEN = {
+    "could not convert string to float": (
+        "could not convert string to float: the data hold text where numbers are needed; "
+        "encode text columns first, for example with OneHotEncoder"
+    ),
+    "Complex data not supported": (
+        "Complex data not supported: pass the real and the imaginary parts as two columns"
+    ),
+    "Expected 2D array, got ": (
+        "Expected 2D array, got an array of fewer dimensions instead. Reshape your data: "
+        "X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single sample"
+    ),
+}
+
+
+def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
+    """Run scikit-learn's `validate_data`; its errors never show a value of the data.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Receives `n_features_in_` and `feature_names_in_`, unless `reset=False`.
+    *data : X, or X and y
+        What the caller of `fit` or `predict` passed.
+    **checks : dict
+        As for `sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    out : array, or tuple of arrays
+        The validated data, copied only where conversion needs it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Of the type that scikit-learn raised, with the words that say what is wrong; errors of
+        any other type become a `ValueError`.
+    """
+    try:
+        # Looking for values that are not finite may itself overflow, which is no news to anyone.
+        with np.errstate(all="ignore"):
+            return validate_data(estimator, *data, **checks)
+    except MemoryError:
+        raise
+    except Exception as error:
+        harmless = _without_values(error)
+    # Raised out here, so that the original is not kept as the context of the new one.
+    raise harmless
+
+
+def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
+    """Return a stand-in to validate against, and a function that reads what it learned.
+
+    `fit` validates against the stand-in and copies the names over at the very end, so a fit that
+    is refused or interrupted leaves the last fitted state whole.
+    """
+    stand_in = copy.copy(estimator)
+
+    def learned() -> dict[str, Any]:
+        names = ("n_features_in_", "feature_names_in_")
+        return {name: vars(stand_in)[name] for name in names if name in vars(stand_in)}
+
+    return stand_in, learned
+
+
+def _without_values(error: Exception) -> TypeError | ValueError:
+    """A like error whose message is known to hold no value of the data."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    message = str(error)
+    if _MESSAGES_WITHOUT_VALUES.match(message):
+        return kind(message)
+    for words, replacement in _MESSAGES_TO_SHORTEN.items():
+        if message.startswith(words):
+            return kind(replacement)
+    return kind(
+        "X or y could not be read: X must be a table of finite numbers, dense or CSR, and y one "
+        "label a row (the original message is withheld, since it may show values of the data)"
+    )

@@ -1,0 +1,5 @@
+"""Private linear classifiers."""
+
+from skdp.linear_model._dpsgd import DPSGDClassifier
+
+__all__ = ["DPSGDClassifier"]

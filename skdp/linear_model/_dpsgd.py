@@ -1,0 +1,490 @@
+"""DPSGDClassifier: check, plan, descend, report."""
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._sklearn import (
+    Interval,
+    StrOptions,
+    adopt_input_names,
+    fit_context,
+    validate_without_leaks,
+)
+from skdp._version import __version__
+from skdp.linear_model._descent import Descent, average_of_last, descend, passes, stage_ends
+from skdp.linear_model._labels import encode_labels
+from skdp.linear_model._losses import Loss, loss_for
+from skdp.linear_model._plan import TrainingPlan, make_plan, warn_about_weak_promises
+from skdp.mechanisms._clipping import row_scale
+from skdp.mechanisms._gradient import NoisyGradient
+from skdp.mechanisms._noise import draw_seed, random_source
+from skdp.mechanisms._rows import rows_of
+from skdp.privacy import SubsampledGaussian
+
+__all__ = ["DPSGDClassifier"]
+
+_AUTO = StrOptions({"auto"})
+_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
+    fitted = hasattr(estimator, "coef_")
+    if hasattr(estimator, "coef_path_") or (estimator.store_path and not fitted):
+        return True
+    raise AttributeError(
+        "the stages of training are available after fit with store_path=True, which keeps "
+        "every iterate; they are covered by epsilon_ and cost nothing more"
+    )
+
+
+class DPSGDClassifier(ClassifierMixin, BaseEstimator):
+    """Linear classifier trained by differentially private stochastic gradient descent.
+
+    Logistic regression (two classes) or multinomial softmax regression, fitted by DP-SGD: every
+    step draws a Poisson sample of the rows, clips each row's gradient, and adds Gaussian noise
+    to the sum (Abadi et al. 2016, "Deep learning with differential privacy", arXiv:1607.00133).
+
+    The promise:
+
+    - `fit` never spends more than `epsilon` at `delta`; what it spent is `epsilon_`.
+    - Everything on the fitted estimator is covered by `epsilon_`, or is public: the coefficients,
+      every iterate of the path, and `clip_fraction_`. No row, loss or count stays on it.
+    - Neighbours are data sets with the same number of rows that differ in one row, which
+      contributes nothing in one of them ("zero-out").
+    - Public are the number of rows, the number and names of the columns, and the label set.
+    - Settings left at "auto" come from public numbers alone.
+
+    What it does not cover: choices made by looking at scores on the same rows, a scaler fitted to
+    them in front (use `skdp.preprocessing.BoundedScaler`), and an integer `random_state`, which
+    regenerates the noise.
+
+    Parameters
+    ----------
+    epsilon : float, "auto" or None, default="auto"
+        The budget. "auto" is 1.0 where the noise is calibrated, and no budget where
+        `noise_multiplier` is given; None is no budget.
+    delta : float or "auto", default="auto"
+        The chance that the promise of `epsilon` does not hold. "auto" is
+        `min(1e-5, 1 / (2 * n_rows))`.
+    noise_multiplier : float or "auto", default="auto"
+        Standard deviation of the noise over `clip_threshold`, before any division. "auto"
+        calibrates it so that the whole run spends at most `epsilon`. Giving it switches the other
+        "auto" settings from the calibrated recipe to the textbook values; given together with
+        `epsilon`, training stops before the step that would exceed `epsilon`. 0 is no privacy.
+    clip_threshold : float or "auto", default="auto"
+        Largest L2 norm of one row's whole gradient, intercept included; longer ones are scaled
+        down to it. "auto" is 1.0. Infinite only with `noise_multiplier=0`.
+    learning_rate : float or "auto", default="auto"
+        One step is `w -= learning_rate * (clipped sum + noise) / batch_size`. "auto" follows from
+        rows, columns and budget, or is 0.1 where `noise_multiplier` is given.
+    n_epochs : float or "auto", default="auto"
+        Expected passes over the data. "auto" follows from rows, columns and budget, or is 30
+        where `noise_multiplier` is given.
+    batch_size : float or "auto", default="auto"
+        Expected rows a step, and the constant that the noisy sum is divided by; more than the
+        number of rows means all of them. "auto" is all of them, or 64 where
+        `noise_multiplier` is given.
+    max_row_norm : float or None, default=None
+        Public bound on the L2 norm of a row: longer rows are scaled down to it, in `fit` and in
+        `predict` alike. None is no bound.
+    average : bool, default=True
+        Whether to return the mean of the last quarter of the iterates instead of the last one.
+        It costs nothing: the iterates are already paid for.
+    alpha : float, default=0.0
+        Strength of the L2 penalty `alpha / 2 * ||coef||^2` on the mean loss; the intercept is
+        not penalised.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    classes : array-like of shape (n_classes,) or None, default=None
+        The label set, declared without reading `y`. None takes it from `y`, which makes it
+        public.
+    store_path : bool, default=False
+        Whether to keep every iterate, for `staged_predict` and `staged_predict_proba`.
+    random_state : int, RandomState or None, default=None
+        None draws noise and sampling from the operating system's cryptographic source. An
+        integer makes fits repeatable, for tests: it stays on the object and regenerates the
+        noise, so `epsilon_` then holds only against readers who have neither, and who never see
+        a second model trained with the same seed, since the noise cancels in the difference of
+        the two. A `RandomState` gives one draw a fit; `clone` copies it, so folds and candidates
+        of a search share its draws. `BaggingClassifier` sets an integer where this is None.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The label set, sorted.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts; zero without `fit_intercept`.
+    epsilon_, delta_ : float
+        What the fit cost. Infinite epsilon without noise.
+    mechanisms_ : tuple of skdp.privacy.SubsampledGaussian
+        The noisy releases; `skdp.privacy.get_epsilon(mechanisms_, delta_)` is `epsilon_`.
+    noise_multiplier_ : float
+        What scaled the noise of the gradient. The accountant's multiplier is 1 % smaller, since
+        the same releases carry `clip_fraction_`.
+    clip_threshold_, learning_rate_, batch_size_, sample_rate_ : float
+        The settings that ran; `sample_rate_` is each row's chance to be in a step.
+    n_steps_ : int
+        Noisy steps taken.
+    n_iter_ : int
+        Expected passes over the data, rounded up.
+    clip_fraction_ : float
+        Noisy estimate of the share of drawn rows that were clipped, held within [0, 1]. Its noise
+        has standard deviation `7.05 * noise_multiplier_ / (sqrt(n_steps_) * batch_size_)`: on
+        small data at small epsilon it is mostly noise. Exact without noise.
+    coef_path_ : ndarray of shape (n_steps_, n_outputs, n_features)
+        Coefficients after every step; with `store_path=True`.
+    intercept_path_ : ndarray of shape (n_steps_, n_outputs)
+        Intercepts after every step; with `store_path=True`.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` had names that are all text.
+    skdp_version_ : str
+        The version that trained the model.
+
+    See Also
+    --------
+    skdp.preprocessing.BoundedScaler : Scales columns by public bounds, at no cost.
+    skdp.privacy.get_epsilon : What a release costs.
+
+    Notes
+    -----
+    Rows whose norm or logit is not a finite number contribute nothing to any step. An empty batch
+    takes a normal noisy step. `sample_weight` is not accepted: a weight taken from the data would
+    be one more thing to protect.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdp import DPSGDClassifier
+    >>> from skdp.preprocessing import BoundedScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = X[:, :10]
+    >>> low = [6, 9, 43, 143, 0.05, 0.01, 0, 0, 0.1, 0.04]
+    >>> high = [29, 40, 189, 2501, 0.17, 0.35, 0.43, 0.21, 0.31, 0.1]
+    >>> model = make_pipeline(
+    ...     BoundedScaler(bounds=(low, high)), DPSGDClassifier(epsilon=1.0, random_state=0)
+    ... ).fit(X, y)
+    >>> model[-1].epsilon_ <= 1.0
+    True
+    >>> model.score(X, y) > 0.8
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 0, None, closed="right"), _AUTO, None],
+        "delta": [Interval(Real, 0, 1, closed="neither"), _AUTO],
+        "noise_multiplier": [Interval(Real, 0, None, closed="left"), _AUTO],
+        "clip_threshold": [Interval(Real, 0, None, closed="right"), _AUTO],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), _AUTO],
+        "n_epochs": [Interval(Real, 0, None, closed="neither"), _AUTO],
+        "batch_size": [Interval(Real, 1, None, closed="left"), _AUTO],
+        "max_row_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "average": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "classes": ["array-like", None],
+        "store_path": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        epsilon: float | str | None = "auto",
+        *,
+        delta: float | str = "auto",
+        noise_multiplier: float | str = "auto",
+        clip_threshold: float | str = "auto",
+        learning_rate: float | str = "auto",
+        n_epochs: float | str = "auto",
+        batch_size: float | str = "auto",
+        max_row_norm: float | None = None,
+        average: bool = True,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        classes: ArrayLike | None = None,
+        store_path: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise_multiplier = noise_multiplier
+        self.clip_threshold = clip_threshold
+        self.learning_rate = learning_rate
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.max_row_norm = max_row_norm
+        self.average = average
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.store_path = store_path
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit by noisy gradient descent, and state what it cost.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Finite rows. Never modified; arrays, memory maps and CSR in float32 or float64 are
+            not copied.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : DPSGDClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter, or the data, cannot be used; before anything is spent, and without
+            showing a value of the data.
+        skdp.exceptions.PrivacyError
+            A `ValueError`: the budget is exhausted by the first step, or the combination of
+            parameters says nothing about how much noise to add.
+        skdp.exceptions.DivergenceError
+            When the weights left the range of finite numbers.
+
+        Warns
+        -----
+        skdp.exceptions.PrivacyWarning
+            When there is no noise, `epsilon_` is above 10, delta is at least one over the number
+            of rows, or the budget ends training early.
+        """
+        stand_in, learned_names = adopt_input_names(self)
+        X, y = validate_without_leaks(stand_in, X, y, **_DATA_CHECKS)
+        classes, codes = encode_labels(y, self.classes)
+
+        # The promise is built from constructor arguments and public sizes, never from values.
+        plan = make_plan(self, n_rows=X.shape[0], n_features=X.shape[1])
+        warn_about_weak_promises(plan)
+        loss = loss_for(len(classes))
+        seed = draw_seed(self.random_state)
+        streams = type(self).__name__, "gradient"
+        # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
+        # where the caller asked NumPy to raise.
+        with np.errstate(all="ignore"):
+            gradient = NoisyGradient(
+                X,
+                loss.targets(codes),
+                loss,
+                plan.gradient,
+                sampling=random_source(seed, *streams, "sampling"),
+                noise=random_source(seed, *streams, "noise"),
+                fit_intercept=self.fit_intercept,
+            )
+        # From here on, only noisy numbers: nothing below can cost privacy.
+        descent = descend(
+            gradient,
+            plan,
+            n_weights=gradient.n_weights,
+            n_coef=X.shape[1] * loss.n_outputs,
+            keep_path=self.store_path,
+        )
+        self._adopt(plan, descent, classes, learned_names())
+        return self
+
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Logits.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, the log odds of `classes_[1]`; else one logit a class.
+        """
+        return self._scores(self._check_rows(X), self.coef_, self.intercept_)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        return self._labels(self._scores(self._check_rows(X), self.coef_, self.intercept_))
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column a class, in the order of `classes_`.
+        """
+        scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
+        with np.errstate(under="ignore"):
+            return self._loss.probabilities(scores)
+
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
+        """Logarithms of the class probabilities, finite also where these underflow.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            One column a class, in the order of `classes_`.
+        """
+        scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
+        return self._loss.log_probabilities(scores)
+
+    @available_if(_path_is_stored)
+    def staged_predict(self, X: ArrayLike) -> Iterator[np.ndarray]:
+        """Predictions after each epoch, at no cost: the iterates are already paid for.
+
+        Stage k is the model that `fit` would have returned after epoch k, averaging included; a
+        last partial epoch is a stage, and the last stage equals `predict`. Choosing a stage by
+        looking at its score on private rows is not covered by `epsilon_`.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        labels : ndarray of shape (n_samples,)
+            Labels out of `classes_`.
+        """
+        for scores in self._staged_scores(X):
+            yield self._labels(scores)
+
+    @available_if(_path_is_stored)
+    def staged_predict_proba(self, X: ArrayLike) -> Iterator[np.ndarray]:
+        """Class probabilities after each epoch; see `staged_predict`.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+
+        Yields
+        ------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column a class, in the order of `classes_`.
+        """
+        for scores in self._staged_scores(X):
+            yield self._loss.probabilities(scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _privacy_releases(self) -> list[SubsampledGaussian]:
+        """The noisy releases of the last fit, for whatever adds them up."""
+        check_is_fitted(self)
+        return list(self.mechanisms_)
+
+    @property
+    def _loss(self) -> Loss:
+        return loss_for(len(self.classes_))
+
+    def _adopt(
+        self, plan: TrainingPlan, descent: Descent, classes: np.ndarray, names: dict[str, Any]
+    ) -> None:
+        """Replace the fitted state by the new one, whole: an interrupted fit leaves the old."""
+        gradient = plan.gradient
+        coef, intercept = self._model_shape(descent.weights, len(classes), names["n_features_in_"])
+        fitted = {
+            **names,
+            "classes_": classes,
+            "coef_": coef,
+            "intercept_": intercept,
+            "epsilon_": plan.epsilon,
+            "delta_": plan.delta,
+            "mechanisms_": plan.mechanisms,
+            "noise_multiplier_": gradient.noise_multiplier,
+            "clip_threshold_": gradient.clip_threshold,
+            "learning_rate_": plan.learning_rate,
+            "batch_size_": gradient.batch_size,
+            "sample_rate_": gradient.sample_rate,
+            "n_steps_": gradient.n_steps,
+            "n_iter_": passes(gradient.n_steps, gradient.sample_rate),
+            "clip_fraction_": descent.clip_fraction,
+            "skdp_version_": __version__,
+        }
+        if descent.path is not None:
+            path = self._model_shape(descent.path, len(classes), names["n_features_in_"])
+            fitted["coef_path_"], fitted["intercept_path_"] = path
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        # One assignment, so that an interrupt finds either the old state or the new one.
+        self.__dict__ = {**kept, **fitted, "_plan": plan}
+
+    def _model_shape(
+        self, weights: np.ndarray, n_classes: int, n_features: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Flat weights, one model or a stack of them, as coefficients and intercepts."""
+        n_outputs = loss_for(n_classes).n_outputs
+        n_coef = n_features * n_outputs
+        stack = weights.shape[:-1]
+        coef = weights[..., :n_coef].reshape(*stack, n_features, n_outputs)
+        intercept = weights[..., n_coef:]
+        if not self.fit_intercept:
+            intercept = np.zeros((*stack, n_outputs))
+        return np.ascontiguousarray(np.swapaxes(coef, -1, -2)), intercept.copy()
+
+    def _check_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        return validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+
+    def _scores(self, X: Any, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Logits of one model: (n_samples,) for two classes, else (n_samples, n_classes)."""
+        # Rows near the largest double may have no finite logit. Infinite ones become merely
+        # huge, and NaN says nothing for either class, so that probabilities are always finite.
+        with np.errstate(all="ignore"):
+            scores = X @ coef.T
+            if self._plan.gradient.max_row_norm is not None:
+                norms = rows_of(X).norms()
+                scores *= row_scale(norms, self._plan.gradient.max_row_norm)[:, np.newaxis]
+            scores += intercept
+        scores[np.isnan(scores)] = 0.0
+        np.clip(scores, -1e300, 1e300, out=scores)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _labels(self, scores: np.ndarray) -> np.ndarray:
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(np.intp)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _staged_scores(self, X: ArrayLike) -> Iterator[np.ndarray]:
+        check_is_fitted(self, "coef_path_")
+        X = self._check_rows(X)
+        for n_steps in stage_ends(self.n_steps_, self.sample_rate_):
+            n_averaged = self._plan.n_averaged(n_steps)
+            coef = average_of_last(self.coef_path_, n_steps, n_averaged)
+            intercept = average_of_last(self.intercept_path_, n_steps, n_averaged)
+            yield self._scores(X, coef, intercept)

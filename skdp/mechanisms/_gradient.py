@@ -1,0 +1,113 @@
+"""NoisyGradient: sample, clip, sum, add noise once. The door out of the vault.
+
+What it returns is the Gaussian mechanism on a Poisson sample of the rows (Abadi et al. 2016, "Deep
+learning with differential privacy"); by the post-processing theorem, nothing that is computed
+from it costs more.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from skdp.mechanisms._clipping import ClippedGradient
+from skdp.mechanisms._noise import RandomSource
+from skdp.mechanisms._plan import GradientPlan
+from skdp.mechanisms._sampling import poisson_blocks
+
+__all__ = ["NoisyGradient"]
+
+_NOISE_PER_BLOCK = 1 << 14
+
+
+class NoisyGradient:
+    """Noisy sums of clipped gradients, one a call, at most `plan.n_steps` of them.
+
+    Guarantee: all that the calls return is one run of `plan.mechanism`, for neighbours that
+    differ in one row which contributes nothing in one of them.
+
+    - Each call draws a fresh batch, every row independently with chance `plan.sample_rate`.
+    - One row moves the returned vector by at most `plan.clip_threshold` times the factor that
+      the accountant divides by.
+    - Every coordinate gets its own normal noise at every call, drawn rows or none.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features), float32 or float64
+        Finite rows.
+    targets : ndarray of shape (n_rows,)
+        Labels as `loss` wants them.
+    loss : object
+        Turns logits and targets into residuals; see `skdp.linear_model._losses`.
+    plan : GradientPlan
+        Sample rate, threshold, noise and number of steps.
+    sampling, noise : RandomSource
+        Two separate streams.
+    fit_intercept : bool
+        Whether the weights have an intercept.
+    """
+
+    def __init__(
+        self,
+        X,
+        targets,
+        loss,
+        plan: GradientPlan,
+        *,
+        sampling: RandomSource,
+        noise: RandomSource,
+        fit_intercept: bool,
+    ):
+        n_weights = (X.shape[1] + fit_intercept) * loss.n_outputs
+        self.n_weights = n_weights
+        self._count_scale = plan.count_scale
+        self._clipped = ClippedGradient(X, targets, loss, plan, fit_intercept=fit_intercept)
+        # The sampler reads the very object that the accountant reads.
+        ran = plan.mechanism
+        self._batches = self._clipped.fetch(
+            poisson_blocks(plan.n_rows, ran.sample_rate, ran.n_steps, sampling)
+        )
+        self._noise = _noise_vectors(n_weights + 1, plan.noise_scale, ran.n_steps, noise)
+
+    def __call__(self, weights: np.ndarray) -> np.ndarray:
+        """Release the noisy sum at the given weights.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_weights,)
+            The coefficients, (n_features, n_outputs) in C order, then the intercepts. They must
+            come from public numbers and earlier releases alone.
+
+        Returns
+        -------
+        release : ndarray of shape (n_weights + 1,)
+            Clipped sum plus noise, laid out as the weights; last, the number of clipped rows
+            times `plan.count_scale`, under the same noise.
+
+        Raises
+        ------
+        RuntimeError
+            When all steps of the plan have been taken.
+        """
+        pieces = next(self._batches, None)
+        if pieces is None:
+            raise RuntimeError("all steps of the plan have been taken")
+        total = np.zeros(self.n_weights + 1)
+        n_clipped = self._clipped.add_to(total[:-1], pieces, weights)
+        total[-1] = n_clipped * self._count_scale
+        total += next(self._noise)
+        return total
+
+
+def _noise_vectors(
+    size: int, scale: float, n_steps: int, source: RandomSource
+) -> Iterator[np.ndarray | float]:
+    """Yield one fresh noise vector a step, drawn for a block of steps at once."""
+    if scale == 0.0:
+        yield from itertools.repeat(0.0, n_steps)
+        return
+    steps_per_block = max(1, _NOISE_PER_BLOCK // size)
+    for first in range(0, n_steps, steps_per_block):
+        block = source.normal((min(steps_per_block, n_steps - first), size))
+        block *= scale
+        yield from block

@@ -1,0 +1,233 @@
+"""Fetching batches of rows in pieces that fit the cache, from dense and from CSR data alike.
+
+A piece is an array in float64 or a CSR matrix, on which `piece @ weights` and `piece.T @ residual`
+mean the same thing; the clip needs no more than that. Small batches are gathered several at a
+time, since they are drawn without looking at the weights. Large ones are cut up, so that a row
+that was read for its logit is still in the cache for its gradient.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from scipy import sparse
+
+from skdp.mechanisms._sampling import Block
+
+__all__ = ["DenseRows", "Pieces", "SparseRows", "fetch", "rows_of"]
+
+# The size of a second-level cache. With fewer rows than these, calls cost more than arithmetic.
+_BYTES_PER_PIECE = 1 << 19
+_LEAST_ROWS_PER_PIECE = 64
+# In batches of at most so many numbers, copying them once more into an array with a column of ones
+# costs less than the calls for the intercept that it saves.
+_NUMBERS_WHERE_ONES_PAY = 1 << 12
+
+# Pairs of which rows (indices or a slice) and their values (an array or a CSR matrix).
+Pieces = Iterable[tuple[np.ndarray | slice, np.ndarray | sparse.csr_matrix]]
+
+
+def rows_of(
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, *, with_ones: bool = False
+) -> "DenseRows | SparseRows":
+    """Wrap validated data; nothing is copied, and `X` is never modified.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+        The data.
+    with_ones : bool
+        Whether gathered pieces may get a last column of ones, where that pays: then the
+        intercept is one more weight of the same matrix products.
+    """
+    if sparse.issparse(X):
+        return SparseRows(_one_entry_a_place(X))
+    return DenseRows(X, with_ones=with_ones)
+
+
+def fetch(rows: "DenseRows | SparseRows", blocks: Iterable[Block]) -> Iterator[Pieces]:
+    """Yield the pieces of each batch in turn, as (selection, piece); none for an empty batch.
+
+    Parameters
+    ----------
+    rows : DenseRows or SparseRows
+        Where they come from.
+    blocks : iterable of Block
+        The batches to fetch, a block at a time ahead of what is yielded.
+    """
+    for drawn, stops in blocks:
+        if isinstance(drawn, slice):
+            for _ in stops:
+                yield _every_row(rows)
+            continue
+        first = 0
+        while first < len(stops):
+            start = stops[first - 1] if first else 0
+            last = max(first + 1, bisect_right(stops, start + rows.rows_per_piece))
+            group, ends = (
+                drawn[start : stops[last - 1]],
+                [stop - start for stop in stops[first:last]],
+            )
+            if len(group) > rows.rows_per_piece:
+                yield _cut_up(rows, group)
+            else:
+                yield from _gather(rows, group, ends)
+            first = last
+
+
+class DenseRows:
+    """Rows of an array in float32 or float64, memory maps included."""
+
+    def __init__(self, X: np.ndarray, *, with_ones: bool = False):
+        self._X = X
+        self._with_ones = with_ones
+        self.shape = X.shape
+        self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (8 * X.shape[1]))
+
+    def take(self, rows: np.ndarray, *, n_batches: int = 1) -> np.ndarray:
+        """Gather the rows of some batches by index, in float64; with ones where they pay."""
+        gathered = self._X.take(rows, axis=0)
+        if not self._with_ones or gathered.size > n_batches * _NUMBERS_WHERE_ONES_PAY:
+            return _in_double(gathered)
+        piece = np.empty((len(rows), self.shape[1] + 1))
+        piece[:, :-1] = gathered
+        piece[:, -1] = 1.0
+        return piece
+
+    def adjacent(self, start: int, stop: int) -> np.ndarray:
+        """Rows start to stop in float64; a view where they are stored so."""
+        return _in_double(self._X[start:stop])
+
+    def norms(self) -> np.ndarray:
+        """L2 norm of every row; infinite only where it exceeds the largest double."""
+        return _norms_by_piece(self, _dense_norms)
+
+
+class SparseRows:
+    """Rows of a CSR matrix that has one entry a place."""
+
+    def __init__(self, X: sparse.csr_matrix):
+        self._X = X
+        self.shape = X.shape
+        entries_per_row = max(1, X.nnz // max(1, X.shape[0]))
+        self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (12 * entries_per_row))
+
+    def take(self, rows: np.ndarray, *, n_batches: int = 1) -> sparse.csr_matrix:
+        """Gather rows by index; a column of ones would cost more than it saves."""
+        return self._X[rows]
+
+    def adjacent(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Rows start to stop as a matrix on the same memory."""
+        X = self._X
+        if start == 0 and stop == X.shape[0]:
+            return X
+        first, last = X.indptr[start], X.indptr[stop]
+        return sparse.csr_matrix(
+            (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first),
+            shape=(stop - start, X.shape[1]),
+            copy=False,
+        )
+
+    def norms(self) -> np.ndarray:
+        """L2 norm of every row; infinite only where it exceeds the largest double."""
+        return _norms_by_piece(self, _sparse_norms)
+
+
+def _one_entry_a_place(X: sparse.csr_matrix | sparse.csr_array) -> sparse.csr_matrix:
+    """Wrap CSR data whose places are within the table and stored once; else copy and mend.
+
+    Raises
+    ------
+    ValueError
+        Where indices lie outside the table, or entries of one place add up to infinity.
+    """
+    # A fresh wrapper around the same memory: flags that were cached on the caller's object
+    # may be out of date, and looking them up must not change that object either.
+    own = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
+    try:
+        own.check_format(full_check=True)
+        well_formed = True
+    except ValueError:
+        well_formed = False
+    if not well_formed:
+        raise ValueError("X is no valid CSR matrix: some of its indices lie outside its shape")
+    if not own.has_canonical_format:
+        # Two entries for one place would each be measured alone and slip past the clip.
+        own = own.copy()
+        own.sum_duplicates()
+        if not np.isfinite(own.data).all():
+            raise ValueError(
+                "Input X contains infinity: it has several entries for one place, and their sum is "
+                "beyond the range of numbers"
+            )
+    return own
+
+
+def _in_double(piece: np.ndarray) -> np.ndarray:
+    return piece if piece.dtype == np.float64 else piece.astype(np.float64)
+
+
+def _gather(rows: DenseRows | SparseRows, group: np.ndarray, ends: list[int]) -> Iterator[Pieces]:
+    """Fetch several small batches at once, then yield each as a single piece."""
+    gathered = type(rows)(rows.take(group, n_batches=len(ends)))
+    start = 0
+    for end in ends:
+        yield [(group[start:end], gathered.adjacent(start, end))] if end > start else []
+        start = end
+
+
+def _cut_up(rows: DenseRows | SparseRows, batch: np.ndarray) -> Pieces:
+    """Fetch a large batch piece by piece."""
+    for start in range(0, len(batch), rows.rows_per_piece):
+        selection = batch[start : start + rows.rows_per_piece]
+        yield selection, rows.take(selection)
+
+
+def _every_row(rows: DenseRows | SparseRows) -> Pieces:
+    """View the whole table piece by piece, without gathering anything."""
+    for start in range(0, rows.shape[0], rows.rows_per_piece):
+        stop = min(start + rows.rows_per_piece, rows.shape[0])
+        yield slice(start, stop), rows.adjacent(start, stop)
+
+
+def _norms_by_piece(rows: DenseRows | SparseRows, norms_of) -> np.ndarray:
+    norms = np.empty(rows.shape[0])
+    for selection, piece in _every_row(rows):
+        norms[selection] = norms_of(piece)
+    return norms
+
+
+# Outside this range a sum of squares may have lost digits to overflow or to underflow.
+_LEAST_TRUSTED, _MOST_TRUSTED = 1e-250, 1e300
+
+
+def _dense_norms(piece: np.ndarray) -> np.ndarray:
+    """Row norms; rows whose squares overflow or vanish are divided by their largest entry."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("ij,ij->i", piece, piece)
+        norms = np.sqrt(squares)
+        odd = np.flatnonzero((squares < _LEAST_TRUSTED) | (squares > _MOST_TRUSTED))
+        if odd.size:
+            largest = np.abs(piece[odd]).max(axis=1)
+            scaled = piece[odd] / np.where(largest == 0.0, 1.0, largest)[:, np.newaxis]
+            norms[odd] = largest * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    return norms
+
+
+def _sparse_norms(piece: sparse.csr_matrix) -> np.ndarray:
+    """Row norms of CSR data, with the same care for the ends of the number range."""
+    n_rows = piece.shape[0]
+    entries = piece.data.astype(np.float64, copy=False)
+    row_of_entry = np.repeat(np.arange(n_rows), np.diff(piece.indptr))
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.bincount(row_of_entry, weights=np.square(entries), minlength=n_rows)
+        norms = np.sqrt(squares)
+        odd = (squares < _LEAST_TRUSTED) | (squares > _MOST_TRUSTED)
+        if odd.any():
+            largest = np.zeros(n_rows)
+            np.maximum.at(largest, row_of_entry, np.abs(entries))
+            divisor = np.where(largest == 0.0, 1.0, largest)
+            scaled = np.square(entries / divisor[row_of_entry])
+            squares = np.bincount(row_of_entry, weights=scaled, minlength=n_rows)
+            norms[odd] = (largest * np.sqrt(squares))[odd]
+    return norms

@@ -1,0 +1,106 @@
+"""Public bounds of columns, in the one form that every preprocessor here takes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["resolve_bounds"]
+
+
+def resolve_bounds(
+    bounds: Any, n_features: int, feature_names: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Turn `bounds` into one low and one high number a column.
+
+    Parameters
+    ----------
+    bounds : tuple (low, high), or mapping from column name to such a pair
+        `low` and `high` are each a number for all columns or one number a column: all low ends
+        come first, then all high ends. A mapping names every column.
+    n_features : int
+        Number of columns.
+    feature_names : ndarray of shape (n_features,) or None
+        Names of the columns; a mapping needs them.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_features,)
+        Finite, low below high, and their difference finite.
+
+    Raises
+    ------
+    ValueError
+        Where bounds are missing or cannot be used; names the parameter, and the columns.
+    """
+    if bounds is None:
+        raise ValueError(
+            "bounds=None: the scaler never looks at the data, so it needs public bounds; pass "
+            "bounds=(low, high), each a number or one number a column, or a mapping from column "
+            "name to (low, high)"
+        )
+    if isinstance(bounds, Mapping):
+        low, high = _from_mapping(bounds, feature_names)
+    else:
+        low, high = _pair(bounds, "bounds")
+    low = _per_column(low, "low in bounds", n_features)
+    high = _per_column(high, "high in bounds", n_features)
+    with np.errstate(over="ignore"):
+        usable = np.isfinite(low) & np.isfinite(high) & (low < high) & np.isfinite(high - low)
+    if not usable.all():
+        column = int(np.argmin(usable))
+        name = column if feature_names is None else repr(str(feature_names[column]))
+        raise ValueError(
+            f"bounds must be finite, with low below high in every column; column {name} has "
+            f"low={low[column]:g} and high={high[column]:g}"
+        )
+    return low, high
+
+
+def _from_mapping(
+    bounds: Mapping[str, Any], feature_names: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    if feature_names is None:
+        raise ValueError(
+            "bounds is a mapping, which needs columns named by text: pass a DataFrame with "
+            "such names, or bounds=(low, high) with one number a column"
+        )
+    missing = [str(name) for name in feature_names if name not in bounds]
+    unknown = [str(name) for name in bounds if name not in set(feature_names)]
+    if missing or unknown:
+        raise ValueError(
+            "bounds must name every column once: "
+            + "; ".join(
+                f"{what} {names}"
+                for what, names in (("missing", missing), ("not in X", unknown))
+                if names
+            )
+        )
+    low, high = np.empty(len(feature_names)), np.empty(len(feature_names))
+    for column, name in enumerate(feature_names):
+        place = f"bounds[{str(name)!r}]"
+        for ends, end in zip((low, high), _pair(bounds[name], place), strict=True):
+            ends[column] = _per_column(end, f"each end of {place}", n_features=1)[0]
+    return low, high
+
+
+def _pair(value: Any, name: str) -> tuple[Any, Any]:
+    try:
+        if isinstance(value, str):
+            raise TypeError
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair (low, high), got {value!r}") from None
+    return low, high
+
+
+def _per_column(value: Any, name: str, n_features: int) -> np.ndarray:
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or one number a column, got {value!r}") from None
+    if numbers.shape not in ((), (n_features,)):
+        raise ValueError(
+            f"{name} must be one number, or one a column ({n_features}); got shape {numbers.shape}"
+        )
+    return np.broadcast_to(numbers, (n_features,)).copy()

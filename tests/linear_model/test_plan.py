@@ -1,0 +1,140 @@
+"""The budget table, and all rules between parameters: before a row is read, or never."""
+
+import math
+import warnings
+
+import pytest
+
+from skdp import DPSGDClassifier, PrivacyWarning
+from skdp.exceptions import BudgetExhaustedError, CalibrationError, PrivacyError
+from skdp.linear_model._plan import make_plan, warn_about_weak_promises
+from skdp.mechanisms._plan import SENSITIVITY_FACTOR
+from skdp.privacy import SubsampledGaussian, get_epsilon
+
+
+def plan_of(n_rows=800, n_features=20, **params):
+    return make_plan(DPSGDClassifier(**params), n_rows=n_rows, n_features=n_features)
+
+
+def warnings_of(plan):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_about_weak_promises(plan)
+    assert all(warning.category is PrivacyWarning for warning in caught)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
+@pytest.mark.parametrize("batch_size", [1, 64, "n"])
+@pytest.mark.parametrize("n_epochs", [1, 30])
+@pytest.mark.parametrize("n_rows", [100, 3000])
+def test_calibrated_runs_spend_between_99_percent_and_all_of_the_budget(
+    epsilon, batch_size, n_epochs, n_rows
+):
+    """For every budget, batch and length; what was asked for is what ran."""
+    batch_size = n_rows if batch_size == "n" else batch_size
+    plan = plan_of(n_rows, epsilon=epsilon, batch_size=batch_size, n_epochs=n_epochs)
+    assert 0.99 * epsilon <= plan.epsilon <= epsilon
+    mechanism = plan.gradient.mechanism
+    assert mechanism.sample_rate == min(batch_size, n_rows) / n_rows
+    assert mechanism.n_steps == math.ceil(n_epochs * n_rows / min(batch_size, n_rows) - 1e-9)
+    assert plan.epsilon == get_epsilon(mechanism, plan.delta)
+
+
+@pytest.mark.parametrize("epsilon", ["auto", 1.0])
+def test_the_default_budget_is_one(epsilon):
+    """With nothing set, or epsilon alone."""
+    plan = plan_of(epsilon=epsilon)
+    assert 0.99 <= plan.epsilon <= 1.0
+    assert plan.gradient.noise_multiplier > 0
+
+
+@pytest.mark.parametrize("epsilon", ["auto", None])
+def test_given_noise_without_a_budget_runs_as_configured(epsilon):
+    """epsilon_ then says what it cost, the count of clipped rows included."""
+    plan = plan_of(epsilon=epsilon, noise_multiplier=2.0, delta=1e-5)
+    ran = SubsampledGaussian(2.0 / SENSITIVITY_FACTOR, 64 / 800, 375)
+    assert plan.gradient.mechanism == ran
+    assert plan.epsilon == get_epsilon(ran, 1e-5)
+    assert plan.gradient.noise_multiplier == 2.0
+    assert plan.n_steps_asked == 375
+
+
+def test_given_noise_and_a_budget_stop_before_the_step_that_would_exceed_it():
+    """The steps taken fit, and one more would not."""
+    plan = plan_of(epsilon=2.0, noise_multiplier=2.0, delta=1e-5)
+    ran = plan.gradient.mechanism
+    assert plan.epsilon <= 2.0
+    assert ran.n_steps < 375
+    one_more = SubsampledGaussian(ran.noise_multiplier, ran.sample_rate, ran.n_steps + 1)
+    assert get_epsilon(one_more, 1e-5) > 2.0
+
+
+def test_a_generous_budget_does_not_lengthen_the_run():
+    """n_epochs is what was asked for."""
+    plan = plan_of(epsilon=9.0, noise_multiplier=2.0, delta=1e-5)
+    assert plan.gradient.n_steps == 375
+    assert plan.epsilon < 4
+
+
+def test_no_noise_costs_everything():
+    """And the infinite threshold goes with it: plain minibatch descent."""
+    plan = plan_of(noise_multiplier=0, clip_threshold=math.inf)
+    assert plan.epsilon == math.inf
+    assert plan.gradient.noise_scale == 0.0
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"epsilon": math.inf}, PrivacyError, "noise_multiplier=0"),
+        ({"epsilon": math.inf, "noise_multiplier": 1.0}, PrivacyError, "noise_multiplier=0"),
+        ({"epsilon": None}, PrivacyError, "epsilon=None"),
+        ({"epsilon": 1.0, "noise_multiplier": 0}, BudgetExhaustedError, "raise noise_multiplier"),
+        ({"epsilon": 0.1, "noise_multiplier": 0.5}, BudgetExhaustedError, "first step"),
+        ({"clip_threshold": math.inf}, PrivacyError, "clip_threshold=inf"),
+        (
+            {"clip_threshold": math.inf, "noise_multiplier": 1.0},
+            PrivacyError,
+            "clip_threshold=inf",
+        ),
+        ({"noise_multiplier": 1.0, "n_epochs": 1e300}, ValueError, "n_epochs=1e"),
+    ],
+)
+def test_combinations_that_promise_nothing_are_refused(params, error, message):
+    """Each names the parameter and the way out."""
+    with pytest.raises(error, match=message):
+        plan_of(**params)
+
+
+def test_calibration_refuses_runs_that_delta_alone_pays_for():
+    """A row published with a chance below delta would pass as private without noise."""
+    with pytest.raises(CalibrationError):
+        plan_of(n_rows=10_000, epsilon=1.0, delta=0.01, batch_size=1, n_epochs=0.001)
+
+
+@pytest.mark.parametrize(("n_rows", "delta"), [(100, 1e-5), (100_000, 5e-6)])
+def test_the_default_delta_is_below_one_over_the_rows(n_rows, delta):
+    """And never above 1e-5."""
+    assert plan_of(n_rows).delta == delta
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({}, []),
+        ({"epsilon": 10.0}, []),
+        ({"noise_multiplier": 2.0, "delta": 1e-5}, []),
+        ({"delta": 1 / 800}, ["delta=0.00125 is at least 1 / n_rows"]),
+        ({"epsilon": 10.5}, ["epsilon_ is 10."]),
+        ({"noise_multiplier": 0}, ["without noise"]),
+        ({"epsilon": 2.0, "noise_multiplier": 2.0}, ["the budget ends training after"]),
+        ({"noise_multiplier": 0, "delta": 0.5}, ["without noise", "delta=0.5"]),
+    ],
+)
+def test_warnings_name_what_weakens_the_promise_and_nothing_else_warns(params, words):
+    """A delta of one over the rows, an epsilon above 10, no noise, a cut run."""
+    messages = warnings_of(plan_of(**params))
+    assert len(messages) == len(words)
+    for message, word in zip(messages, words, strict=True):
+        assert word in message

@@ -1,0 +1,198 @@
+"""NoisyGradient: what leaves the vault is the noisy sum that the plan describes."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from skdp.linear_model._losses import Logistic, Softmax
+from skdp.mechanisms._gradient import NoisyGradient
+from skdp.mechanisms._noise import SeededSource
+from skdp.mechanisms._plan import (
+    COUNT_WEIGHT,
+    SENSITIVITY_FACTOR,
+    GradientPlan,
+    multiplier_for_gradient,
+)
+from skdp.mechanisms._sampling import poisson_blocks
+
+FALSE_ALARM = 1e-6
+
+
+class Silence:
+    """A source without noise: what is released is then the exact sum."""
+
+    def normal(self, shape):
+        return np.zeros(shape)
+
+
+def plan_with(**changes):
+    plan = {
+        "n_rows": 60,
+        "batch_size": 12.0,
+        "n_steps": 5,
+        "clip_threshold": 2.0,
+        "noise_multiplier": 3.0,
+    }
+    return GradientPlan(**(plan | changes))
+
+
+def open_door(X, targets, plan, *, loss=None, sampling=None, noise=None, fit_intercept=True):
+    return NoisyGradient(
+        X,
+        targets,
+        loss or Logistic(),
+        plan,
+        sampling=sampling or SeededSource(1),
+        noise=noise or SeededSource(2),
+        fit_intercept=fit_intercept,
+    )
+
+
+def test_without_rows_every_coordinate_is_noise_of_the_planned_size():
+    """All-zero rows and no intercept leave noise alone: weights, and the count beside them.
+
+    Kolmogorov-Smirnov for the shape, counts beyond 4 standard deviations for the tails, one
+    covariance matrix for independence; false alarms at most 1e-6 each.
+    """
+    plan = plan_with(n_steps=40_000)
+    gradient = open_door(np.zeros((60, 3)), np.zeros(60), plan, fit_intercept=False)
+    releases = np.array([gradient(np.zeros(3)) for _ in range(plan.n_steps)])
+    assert releases.shape == (40_000, 4)
+    scaled = releases / (3.0 * 2.0)
+    assert stats.kstest(scaled.ravel(), "norm").pvalue > FALSE_ALARM
+    far = int(np.count_nonzero(np.abs(scaled) > 4))
+    tail = 2 * stats.norm.sf(4)
+    assert stats.binomtest(far, scaled.size, tail).pvalue > FALSE_ALARM
+    # Coordinates among each other, and each step with the next: 5.5 standard errors for 32 pairs.
+    together = np.hstack([scaled[:-1], scaled[1:]])
+    correlation = np.corrcoef(together.T) - np.eye(8)
+    assert np.abs(correlation).max() < 5.5 / math.sqrt(40_000)
+
+
+def test_columns_that_no_drawn_row_touches_get_their_noise():
+    """Noise on touched columns alone would tell which columns a batch touched."""
+    X = sparse.csr_matrix(([1.0], ([0], [0])), shape=(60, 50))
+    plan = plan_with(batch_size=1.0, n_steps=50)
+    gradient = open_door(X, np.zeros(60), plan)
+    for _ in range(plan.n_steps):
+        assert np.count_nonzero(gradient(np.zeros(51))) == 52
+
+
+def test_an_empty_batch_takes_a_normal_noisy_step():
+    """Skipping it would tell that nobody was drawn."""
+    plan = plan_with(batch_size=1.0, n_rows=10**6, n_steps=200)
+    gradient = open_door(np.zeros((10**6, 1)), np.zeros(10**6), plan)
+    # The chance that all of 200 steps of expected size 1 draw somebody is (1 - 1/e)^200 < 1e-39.
+    for _ in range(plan.n_steps):
+        assert np.count_nonzero(gradient(np.zeros(2))) == 3
+
+
+def test_noise_is_drawn_once_a_step_and_never_reused():
+    """Two steps that share noise would cancel it."""
+    plan = plan_with(n_steps=3000)
+    gradient = open_door(np.zeros((60, 3)), np.zeros(60), plan, fit_intercept=False)
+    releases = np.array([gradient(np.zeros(3)) for _ in range(plan.n_steps)])
+    assert len(np.unique(releases)) == releases.size
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_release_is_the_clipped_sum_and_the_scaled_count(n_outputs, rng):
+    """Layout: coefficients, intercepts, count of clipped rows."""
+    loss = Logistic() if n_outputs == 1 else Softmax(n_outputs)
+    X, targets = rng.normal(size=(60, 4)) * 5, rng.integers(0, max(n_outputs, 2), 60)
+    plan = plan_with(batch_size=60.0, n_steps=1)
+    gradient = open_door(X, targets, plan, loss=loss, noise=Silence())
+    release = gradient(np.zeros(5 * n_outputs))
+    shares = np.full((60, n_outputs), 0.5 if n_outputs == 1 else 1 / n_outputs)
+    hit = targets[:, None] if n_outputs == 1 else targets[:, None] == np.arange(n_outputs)
+    gradients = np.einsum("ni,nk->nik", np.hstack([X, np.ones((60, 1))]), shares - hit)
+    norms = np.sqrt((gradients**2).sum(axis=(1, 2)))
+    expected = (gradients * np.minimum(1, 2.0 / norms)[:, None, None]).sum(axis=0)
+    np.testing.assert_allclose(release[:-1], expected.ravel(), atol=1e-10)
+    np.testing.assert_allclose(release[-1], (norms > 2.0).sum() * COUNT_WEIGHT * 2.0)
+
+
+@pytest.mark.parametrize("batch_size", [14.0, 25.5])
+def test_the_release_of_a_small_batch_is_the_sum_over_exactly_the_rows_drawn(batch_size, rng):
+    """Drawn at the plan's own rate, and neither divided by their number nor scaled to it."""
+    X, targets = rng.normal(size=(60, 4)), rng.integers(0, 2, 60)
+    plan = plan_with(batch_size=batch_size, n_steps=40, clip_threshold=0.8)
+    gradient = open_door(X, targets, plan, noise=Silence(), sampling=SeededSource(5))
+    blocks = poisson_blocks(60, batch_size / 60, 40, SeededSource(5))
+    batches = [
+        block.rows[start:stop]
+        for block in blocks
+        for start, stop in zip([0, *block.stops], block.stops, strict=False)
+    ]
+    assert len(batches) == 40
+    for batch in batches:
+        gradients = np.hstack([X, np.ones((60, 1))])[batch] * (0.5 - targets[batch, None])
+        norms = np.linalg.norm(gradients, axis=1)
+        expected = (gradients * np.minimum(1, 0.8 / norms)[:, None]).sum(axis=0)
+        release = gradient(np.zeros(5))
+        np.testing.assert_allclose(release[:-1], expected, atol=1e-12)
+        np.testing.assert_allclose(release[-1], (norms > 0.8).sum() * plan.count_scale)
+
+
+def test_noise_has_double_precision():
+    """Noise rounded to single precision would leave the low bits of the sum in the open."""
+    gradient = open_door(np.zeros((60, 9)), np.zeros(60), plan_with(), fit_intercept=False)
+    release = gradient(np.zeros(9)) / 6.0
+    assert (release.astype(np.float32) != release).all()
+
+
+def test_one_row_moves_the_whole_release_by_at_most_what_the_accountant_divides_by(rng):
+    """Gradient and count together: threshold times 1.01, reached by a clipped row."""
+    X, targets = rng.normal(size=(30, 4)) * 5, rng.integers(0, 2, 30)
+    plan = plan_with(n_rows=30, batch_size=30.0, n_steps=1)
+    weights = rng.normal(size=5)
+    whole = open_door(X, targets, plan, noise=Silence())(weights)
+    moved = []
+    for row in range(30):
+        # A row of zeros still has the intercept's gradient, so the row is left out instead.
+        kept = np.delete(np.arange(30), row)
+        smaller = plan_with(n_rows=29, batch_size=29.0, n_steps=1)
+        rest = open_door(X[kept], targets[kept], smaller, noise=Silence())(weights)
+        moved.append(np.linalg.norm(whole - rest))
+    assert max(moved) <= 2.0 * SENSITIVITY_FACTOR * (1 + 1e-9)
+    assert max(moved) >= 2.0 * SENSITIVITY_FACTOR * (1 - 1e-8)
+
+
+def test_the_accountant_sees_noise_over_the_sensitivity_of_the_whole_sum():
+    """The count costs at most 1 % of the multiplier, and is not forgotten."""
+    plan = plan_with()
+    assert plan.mechanism.noise_multiplier == pytest.approx(
+        plan.noise_scale / (plan.clip_threshold * math.hypot(1, COUNT_WEIGHT)), rel=1e-8
+    )
+    assert 0.99 <= plan.mechanism.noise_multiplier / plan.noise_multiplier < 1
+    assert plan.mechanism.sample_rate == 12 / 60
+    assert plan.mechanism.n_steps == 5
+
+
+def test_no_more_steps_than_planned_can_be_taken(rng):
+    """The accountant was told of n_steps of them."""
+    plan = plan_with()
+    gradient = open_door(rng.normal(size=(60, 2)), np.zeros(60), plan)
+    for _ in range(5):
+        gradient(np.zeros(3))
+    with pytest.raises(RuntimeError, match="have been taken"):
+        gradient(np.zeros(3))
+
+
+@pytest.mark.parametrize("multiplier", [0.01, 0.1, 1 / 3, 1.0, 2.37, 57.024, 1e5])
+def test_rounding_never_lowers_calibrated_noise(multiplier):
+    """Scaling up for the count and down again keeps at least what was calibrated."""
+    there = multiplier_for_gradient(multiplier)
+    assert there / SENSITIVITY_FACTOR >= multiplier
+    assert there <= multiplier * SENSITIVITY_FACTOR * (1 + 1e-15)
+
+
+def test_x_is_never_modified(rng):
+    """Callers may pass read-only memory maps."""
+    X = rng.normal(size=(60, 3))
+    X.flags.writeable = False
+    before = X.copy()
+    open_door(X, np.zeros(60), plan_with(max_row_norm=0.5))(np.zeros(4))
+    np.testing.assert_array_equal(X, before)

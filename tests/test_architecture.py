@@ -1,0 +1,92 @@
+"""The house: which layer may import which, and what every module declares."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skdp
+
+ROOT = Path(skdp.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+# From the ground up; a layer may import those below it and itself, never a neighbour.
+LAYERS = [
+    {"exceptions", "_sklearn", "_version"},
+    {"privacy"},
+    {"mechanisms"},
+    {"linear_model", "preprocessing"},
+    {"model_selection", "inspection"},
+    {"__init__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def place_of(path):
+    """The layer's name: the folder below skdp, or the file's name at the top."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[0]
+
+
+def imported_modules(path):
+    """Dotted names of skdp that the file imports, wherever the statement stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield node.module
+
+
+def imported_names(path):
+    """Dotted names of what is imported, the names inside modules included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down_only(path):
+    """A reviewer of the promise may stop at the vault, since it depends on nothing above it."""
+    here = place_of(path)
+    for module in imported_modules(path):
+        if module.split(".")[0] != "skdp":
+            continue
+        there = module.split(".")[1] if "." in module else "__init__"
+        allowed = there == here or LEVEL[there] < LEVEL[here]
+        assert allowed, f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_only_one_file_touches_scikit_learns_private_names():
+    """What may move between releases stands in one place."""
+    for path in MODULES:
+        for name in imported_names(path):
+            private = name.startswith("sklearn.") and any(
+                part.startswith("_") for part in name.split(".")
+            )
+            assert not private or path.name == "_sklearn.py", f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_it_is_and_what_it_offers(path):
+    """A docstring first, and an __all__ whose names exist."""
+    dotted = ".".join(("skdp", *path.relative_to(ROOT).with_suffix("").parts))
+    module = importlib.import_module(dotted.removesuffix(".__init__"))
+    assert module.__doc__
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_importing_skdp_brings_nothing_optional():
+    """The extras stay extras: a plain import works without them and is quick."""
+    optional = ["matplotlib", "pandas", "rich", "dp_accounting", "hypothesis"]
+    code = f"import sys, skdp; print([m for m in {optional} if m in sys.modules])"
+    plain = f"import sys, sklearn.linear_model; print([m for m in {optional} if m in sys.modules])"
+    ours, theirs = (
+        subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout
+        for c in (code, plain)
+    )
+    assert ours == theirs
