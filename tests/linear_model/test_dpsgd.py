@@ -549,7 +549,6 @@ def bad_data():
         "infinite": (infinite, y, "infinity"),
         "both infinities": (np.where(spoiled > 0, infinite, -math.inf), y, "infinity"),
         "an integer beyond doubles": ([[10**400, 1.0]] * 30, y, "could not be read"),
-        "twice the same name": (pd.DataFrame(spoiled, columns=["a", "a"]), y, "a|unique"),
         "sparse nan": (sparse.csr_matrix(nan), y, "NaN"),
         "complex": (spoiled.astype(complex), y, "Complex data not supported"),
         "text": (text, y, "could not convert string to float"),
