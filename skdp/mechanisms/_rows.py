@@ -83,10 +83,18 @@ class DenseRows:
         self._with_ones = with_ones
         self.shape = X.shape
         self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (8 * X.shape[1]))
+        self._buffer = None
 
     def take(self, rows: np.ndarray, *, n_batches: int = 1) -> np.ndarray:
-        """Gather the rows of some batches by index, in float64; with ones where they pay."""
-        gathered = self._X.take(rows, axis=0)
+        """Gather the rows of some batches by index, in float64; with ones where they pay.
+
+        What is returned may be overwritten by the next call.
+        """
+        if self._buffer is None:
+            self._buffer = np.empty((self.rows_per_piece, self.shape[1]), self._X.dtype)
+        gathered = self._buffer[: len(rows)]
+        # All indices are in range; this mode alone writes to `out` without a copy in between.
+        self._X.take(rows, axis=0, out=gathered, mode="clip")
         if not self._with_ones or gathered.size > n_batches * _NUMBERS_WHERE_ONES_PAY:
             return _in_double(gathered)
         piece = np.empty((len(rows), self.shape[1] + 1))

@@ -57,14 +57,16 @@ def poisson_blocks(
     for first in range(0, n_steps, steps_per_block):
         n_block = min(steps_per_block, n_steps - first)
         heads = _bernoulli_heads(n_rows * n_block, sample_rate, source)
-        ends_of_steps = n_rows * np.arange(1, n_block + 1, dtype=np.int64)
-        yield Block(heads % n_rows, np.searchsorted(heads, ends_of_steps).tolist())
+        starts_of_steps = n_rows * np.arange(n_block + 1, dtype=np.int64)
+        bounds = np.searchsorted(heads, starts_of_steps)
+        heads -= np.repeat(starts_of_steps[:-1], np.diff(bounds))
+        yield Block(heads, bounds[1:].tolist())
 
 
 def _bernoulli_heads(n_flips: int, rate: float, source: RandomSource) -> np.ndarray:
     """Positions of the heads among `n_flips` independent coins, each head with chance `rate`.
 
-    With E exponential, floor(E / -log(1 - rate)) is at least g with probability (1 - rate)^g: it
+    With E exponential, E / -log(1 - rate) rounded down is at least g with probability (1 - rate)^g: it
     is the number of tails before the next head. What reaches beyond the last coin is dropped,
     which loses nothing, since the geometric distribution has no memory.
     """
@@ -74,10 +76,14 @@ def _bernoulli_heads(n_flips: int, rate: float, source: RandomSource) -> np.ndar
     last = -1
     pieces = []
     while last < n_flips:
-        gaps = np.floor(source.exponential(n_draws) * tails_scale)
+        gaps = source.exponential(n_draws)
+        gaps *= tails_scale
         # A gap past the end is as good as one that just reaches it, and stays an exact integer.
-        steps = np.minimum(gaps, n_flips).astype(np.int64) + 1
-        positions = last + np.cumsum(steps)
+        np.minimum(gaps, n_flips, out=gaps)
+        positions = gaps.astype(np.int64)
+        positions += 1
+        positions[0] += last
+        np.cumsum(positions, out=positions)
         pieces.append(positions)
         last = int(positions[-1])
     heads = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
