@@ -41,8 +41,6 @@ _NOISE_RANGE = (1e-4, 1e9)
 _LEAST_RATE = 1e-15
 _MOST_STEPS = 10**9
 _LEAST_DELTA = 1e-100
-# So large a delta may be called 1.
-_CERTAIN = 0.9995
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def get_delta(mechanism: Mechanism | Sequence[Mechanism], epsilon: float) -> flo
     Returns
     -------
     delta : float
-        Never below the true delta; 1 without noise, and 1e-100 where it is less than that.
+        Never below the true delta; 1 without noise, and at least 1e-30 otherwise.
 
     Examples
     --------
@@ -192,11 +190,6 @@ def _delta(parts: tuple[GroupedGaussian, ...], epsilon: float) -> float:
             return gaussian_delta(1 / parts[0].noise_multiplier, epsilon)
         bound = total_variation_bound(parts)
         if bound <= _LEAST_DELTA:
-            return bound
-        # Far out on either side, delta is as good as 0 or 1.
-        if _cost(parts, _LEAST_DELTA).epsilon <= epsilon:
-            return _LEAST_DELTA
-        if epsilon < _cost(parts, _CERTAIN).epsilon:
             return bound
         if _suits_grids(parts):
             directions = remove_direction(parts), add_direction(parts)

@@ -97,7 +97,7 @@ class ComposedLoss:
         self._order = best.order
         self._lowest = window.lowest
         self._tilted, error = _compose(lattices, best.order, window)
-        self._infinite = math.exp(window.log_above)
+        self._infinite = math.exp(min(window.log_above, 0.0))
         # One infinite loss is enough.
         finite = sum(lattice.n_steps * math.log1p(-lattice.infinite) for lattice in lattices)
         self._infinite -= math.expm1(finite)

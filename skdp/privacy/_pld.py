@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,14 +34,48 @@ __all__ = ["Direction", "add_direction", "remove_direction"]
 
 # Share of delta that one step's infinite losses may take.
 _TAIL = 5e-5
+# Smaller deltas are not told apart.
+_LEAST_DELTA = 1e-30
 # Most points of one step's lattice and of the window of the composition.
 _MAX_PIECES = 2**19
 _MAX_WINDOW = 2_700_000
-# How often a spacing that was too coarse is refined.
+# How often a grid that was too coarse, or cut too early, is replaced.
 _MAX_ROUNDS = 6
 
 Gap = Callable[[Tilt], float]
-Read = Callable[[ComposedLoss], Reading | None]
+
+
+class _Side(NamedTuple):
+    """What differs between the two directions."""
+
+    law: Callable[[Step, float], Law]  # one step's loss, approximately
+    lattice: Callable[[Step, float, float, float], Lattice]  # one step's loss, bounded
+    exceeds: Callable[[Step, float], float]  # probability that it is higher than a loss
+    anchor: int  # the end of a law next to which rare steps leave the bulk of the mass
+
+
+class _Question(NamedTuple):
+    """Where to read a composed loss, and what."""
+
+    gap: Gap  # vanishes at the tilt for reading there
+    read: Callable[[ComposedLoss], Reading | None]
+    asks_epsilon: bool  # so that a fraction of epsilon is as good as a fraction of delta
+
+    def demand(self, best: Tilt) -> Demand:
+        return best.demand if self.asks_epsilon else best.demand._replace(tolerated=0.0)
+
+
+def remove_direction(parts: Sequence[GroupedGaussian]) -> Direction:
+    """The direction in which a person is taken away."""
+    side = _Side(remove_law, discretize_remove, Step.remove_tail, anchor=0)
+    return Direction([Step(part) for part in parts], side, math.inf)
+
+
+def add_direction(parts: Sequence[GroupedGaussian]) -> Direction:
+    """The direction in which a person comes in; its loss is bounded where steps are sampled."""
+    side = _Side(add_law, discretize_add, Step.add_tail, anchor=-1)
+    steps = [Step(part) for part in parts]
+    return Direction(steps, side, sum(step.n_steps * step.supremum for step in steps))
 
 
 class Direction:
@@ -49,24 +84,15 @@ class Direction:
     Parameters
     ----------
     steps : sequence of Step
-    law : callable
-        Approximates the law of one step's loss: `remove_law` or `add_law`.
-    lattice : callable
-        Bounds it on a lattice: `discretize_remove` or `discretize_add`.
+    side : _Side
     supremum : float
         A bound on the composed loss.
     """
 
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        law: Callable[[Step, float], Law],
-        lattice: Callable[[Step, float, float, float], Lattice],
-        supremum: float,
-    ) -> None:
+    def __init__(self, steps: Sequence[Step], side: _Side, supremum: float) -> None:
         self._steps = steps
-        self._law = law
-        self._lattice = lattice
+        self._side = side
+        self._n_steps = sum(step.n_steps for step in steps)
         # Rounded up.
         self._supremum = supremum * (1 + 1e-13)
 
@@ -81,109 +107,110 @@ class Direction:
             # Where delta exceeds the total variation distance, look at epsilon 0.
             return max(tilted.log_delta - goal, -tilted.epsilon * tilted.order)
 
-        tail = self._tail(delta)
-        best = tilt_for(self._laws(tail), gap)
+        laws = self._laws(self._tail(delta))
+        best = tilt_for(laws, gap)
         if best.epsilon > (1 - TOLERANCE) * self._supremum:
             return self._supremum
-        reading = self._answer(best, best.demand, tail, gap, lambda x: x.epsilon(delta))
+        question = _Question(gap, lambda composed: composed.epsilon(delta), asks_epsilon=True)
+        reading = self._answer(question, best, laws)
         return self._supremum if reading is None else min(reading.epsilon, self._supremum)
 
     def delta(self, epsilon: float) -> float:
         """Bound on delta at `epsilon`; 1 where the grids cannot answer."""
         if epsilon >= self._supremum:
             return 0.0
-        # Delta falls with epsilon; closer to the supremum the lattice would be too fine.
+        if self._is_out_of_reach(epsilon):
+            return _LEAST_DELTA
         if self._supremum < math.inf:
+            # Delta falls with epsilon; closer to the supremum the lattice would be too fine.
             epsilon = min(epsilon, (1 - TOLERANCE) * self._supremum)
-
-        rough, _ = _aim(self._laws(self._tail(1e-30)), epsilon)
-        tail = self._tail(math.exp(min(rough.log_delta, 0.0)))
-        bound = 1.0
+        best, gap = _aim(self._laws(self._tail(_LEAST_DELTA)), epsilon)
+        if best.mean - epsilon > 40 and best.variance * best.order**2 < 1e-4:
+            # All but a trifle of the loss is far above.
+            return 1.0
+        question = _Question(gap, lambda composed: composed.delta(epsilon), asks_epsilon=False)
+        tail = self._tail(math.exp(min(best.log_delta, 0.0)))
         for _ in range(_MAX_ROUNDS):
-            best, gap = _aim(self._laws(tail), epsilon)
-            demand = best.demand._replace(tolerated=0.0)
-            reading = self._answer(best, demand, tail, gap, lambda x: x.delta(epsilon))
-            # Without a reading, the tails may be cut where epsilon lies.
-            bound = tail if reading is None else min(bound, reading.delta)
-            enough = self._tail(bound)
+            laws = self._laws(tail)
+            best, _ = _aim(laws, epsilon, best.order)
+            reading = self._answer(question, best, laws)
+            # Without a reading, the tails may have been cut below epsilon.
+            enough = self._tail(tail if reading is None else reading.delta)
             if reading is not None and tail <= 2 * enough:
                 break
             tail = enough
-        return 1.0 if reading is None else bound
+        return 1.0 if reading is None else min(max(reading.delta, _LEAST_DELTA), 1.0)
+
+    def _is_out_of_reach(self, epsilon: float) -> bool:
+        # For the composed loss to exceed epsilon, one step has to exceed its share of it.
+        share = max(epsilon, 0.0) / self._n_steps
+        tails = (step.n_steps * self._side.exceeds(step, share) for step in self._steps)
+        return sum(tails) <= _LEAST_DELTA
 
     def _tail(self, delta: float) -> float:
-        return max(_TAIL * delta / sum(step.n_steps for step in self._steps), 1e-300)
+        return max(_TAIL * delta / self._n_steps, 1e-300)
 
     def _laws(self, tail: float) -> list[Law]:
-        return [self._law(step, tail) for step in self._steps]
+        return [self._side.law(step, tail) for step in self._steps]
 
-    def _answer(
-        self, best: Tilt, demand: Demand, tail: float, gap: Gap, read: Read
-    ) -> Reading | None:
-        laws = self._laws(tail)
-        spacing = self._spacing(laws, best, demand)
+    def _answer(self, question: _Question, best: Tilt, laws: Sequence[Law]) -> Reading | None:
+        spacing = self._spacing(laws, best, question.demand(best))
         previous = None
         for _ in range(_MAX_ROUNDS):
-            reading = self._read(laws, spacing, best, gap, read)
-            if reading is None or reading.epsilon <= 0:
+            reading = self._read(question, laws, best, spacing)
+            if reading is None or (question.asks_epsilon and reading.epsilon <= 0):
                 return reading or previous
-            previous = reading
             # A law with a heavy tail can mislead the saddle point, which describes only the
             # tail then. What was read says what it takes to read there.
-            best, gap = _aim(laws, reading.epsilon)
+            if abs(reading.epsilon - best.epsilon) > 0.2 * best.spread:
+                best, gap = _aim(laws, reading.epsilon, best.order)
+                question = question._replace(gap=gap)
             needed = self._spacing(laws, best, reading.demand)
             if needed > 0.7 * spacing:
                 return reading
-            spacing = needed
+            previous, spacing = reading, needed
             laws = [cut_high_losses(law, reading.epsilon, reading.delta) for law in laws]
-        return reading
+        return previous
 
     def _spacing(self, laws: Sequence[Law], best: Tilt, demand: Demand) -> float:
-        # Each lattice is anchored at the outcome that makes a row's absence most likely.
-        end = 0 if self._law is remove_law else -1
-        anchors = [float(law.losses[end]) for law in laws]
+        anchors = [float(law.losses[self._side.anchor]) for law in laws]
         widest = max(float(np.ptp(cut_low_losses(law, best).losses)) for law in laws)
         return max(spacing_for(laws, anchors, best, demand), widest / _MAX_PIECES)
 
     def _read(
-        self, laws: Sequence[Law], spacing: float, best: Tilt, gap: Gap, read: Read
+        self,
+        question: _Question,
+        laws: Sequence[Law],
+        best: Tilt,
+        spacing: float,
+        tries: int = _MAX_ROUNDS,
     ) -> Reading | None:
         lattices = []
         for step, law in zip(self._steps, laws, strict=True):
             outcomes = cut_low_losses(law, best).outcomes
             low, high = sorted((float(outcomes[0]), float(outcomes[-1])))
-            lattices.append(self._lattice(step, low, high, spacing))
+            lattices.append(self._side.lattice(step, low, high, spacing))
         bounds = [lattice_law(lattice) for lattice in lattices]
         # A lattice is a little wider than the law it stands for, and so is its best tilt.
-        order = tilt_for(bounds, gap, best.order).order
+        order = tilt_for(bounds, question.gap, best.order).order
         for factor in (1.0, 0.7, 1.4, 0.3, 3.0):
             tilted = tilt(bounds, factor * order)
             window = Window.around(lattices, tilted)
             if window.size > _MAX_WINDOW:
                 coarser = 1.1 * spacing * window.size / _MAX_WINDOW
-                return self._read(laws, coarser, best, gap, read)
-            reading = read(ComposedLoss(lattices, tilted, window))
+                if tries == 1:
+                    return None
+                return self._read(question, laws, best, coarser, tries - 1)
+            reading = question.read(ComposedLoss(lattices, tilted, window))
             if reading is not None:
                 return reading
         return None
 
 
-def _aim(laws: Sequence[Law], epsilon: float) -> tuple[Tilt, Gap]:
+def _aim(laws: Sequence[Law], epsilon: float, guess: float | None = None) -> tuple[Tilt, Gap]:
     """The tilt to read at `epsilon` with, and the gap that vanishes at it."""
 
     def gap(tilted: Tilt) -> float:
         return epsilon - tilted.epsilon
 
-    return tilt_for(laws, gap), gap
-
-
-def remove_direction(parts: Sequence[GroupedGaussian]) -> Direction:
-    """The direction in which a person is taken away."""
-    return Direction([Step(part) for part in parts], remove_law, discretize_remove, math.inf)
-
-
-def add_direction(parts: Sequence[GroupedGaussian]) -> Direction:
-    """The direction in which a person comes in."""
-    steps = [Step(part) for part in parts]
-    supremum = sum(step.n_steps * step.supremum for step in steps)
-    return Direction(steps, add_law, discretize_add, supremum)
+    return tilt_for(laws, gap, guess), gap

@@ -144,6 +144,16 @@ class Step:
         above = idle * float(ndtr(-high)) + float(weights @ ndtr(self._shifts - high))
         return below * (1 + 1e-12), above * (1 + 1e-12)
 
+    def remove_tail(self, loss: float) -> float:
+        """Bound on the probability of a higher loss than `loss` >= 0 when a row is removed."""
+        return self.mixture_beyond(-math.inf, float(self.cuts(np.array([loss]))[0]))[1]
+
+    def add_tail(self, loss: float) -> float:
+        """Bound on the probability of a higher loss than `loss` >= 0 when a row is added."""
+        if loss >= self.supremum:
+            return 0.0
+        return float(ndtr(self.cuts(np.array([-loss]))[0])) * (1 + 1e-12)
+
     def remove_pieces(self, u: Floats, losses: Floats) -> _Pieces:
         """Weigh what lies between the cuts `u`, at which ``l`` is `losses`, under M.
 

@@ -35,6 +35,8 @@ __all__ = [
 
 # What the spacing may add: to log(delta), and to epsilon as a fraction of it.
 TOLERANCE = 3e-4
+# The most that the second may come to in the scale of the first, as a multiple of it.
+_MOST_SLACK = 6.0
 # How far from the first guess a tilt is looked for, as a logarithm.
 _FARTHEST = 30.0
 # Distance between the outcomes at which one step's loss is sampled, in standard deviations.
@@ -126,9 +128,9 @@ def tilt(laws: Sequence[Law], order: float) -> Tilt:
     log_moment = mean = variance = 0.0
     for losses, log_mass, n_steps, _ in laws:
         weights = log_mass + order * losses
-        top = float(np.max(weights))
+        top = float(weights.max())
         weights = np.exp(weights - top)
-        total = float(np.sum(weights))
+        total = float(weights.sum())
         centre = float(weights @ losses) / total
         variance += n_steps * float(weights @ (losses - centre) ** 2) / total
         log_moment += n_steps * (top + math.log(total))
@@ -142,26 +144,34 @@ def tilt_for(laws: Sequence[Law], gap: Callable[[Tilt], float], guess: float | N
     def gap_at(log_order: float) -> float:
         return gap(tilt(laws, math.exp(log_order)))
 
+    reach = 0.1
     if guess is None:
         untilted = tilt(laws, 0.0)
-        guess = 1 / (math.sqrt(untilted.variance) + abs(untilted.mean) + 1e-300)
-    low, high = _bracket(gap_at, math.log(guess))
+        # Small deltas lie a few standard deviations out.
+        guess, reach = 3 / (math.sqrt(untilted.variance) + abs(untilted.mean) + 1e-300), 0.8
+    low, high = _bracket(gap_at, math.log(guess), reach)
     if low < high:
         low = brentq(gap_at, low, high, xtol=1e-2, rtol=1e-12)
     return tilt(laws, math.exp(low))
 
 
-def _bracket(gap_at: Callable[[float], float], centre: float) -> tuple[float, float]:
+def _bracket(gap_at: Callable[[float], float], centre: float, reach: float) -> tuple[float, float]:
     """Ends between which `gap_at` changes its sign, or one end twice if it does not."""
-    low, high, reach = centre, centre, 0.1
-    while gap_at(low) < 0:
-        high, low, reach = low, low - reach, 2 * reach
-        if centre - low > _FARTHEST:
-            return low, low
-    while gap_at(high) > 0:
-        low, high, reach = high, high + reach, 2 * reach
-        if high - centre > _FARTHEST:
-            return high, high
+    low, high = centre, centre
+    if gap_at(centre) < 0:
+        low -= reach
+        while gap_at(low) < 0:
+            reach *= 2
+            high, low = low, low - reach
+            if centre - low > _FARTHEST:
+                return low, low
+    else:
+        high += reach
+        while gap_at(high) > 0:
+            reach *= 2
+            low, high = high, high + reach
+            if high - centre > _FARTHEST:
+                return high, high
     return low, high
 
 
@@ -200,7 +210,7 @@ def spacing_for(laws: Sequence[Law], anchors: Sequence[float], best: Tilt, deman
     spacing on average; for a loss near an anchor, which is a point of the lattice, it is at most
     the distance from there times the spacing.
     """
-    allowed = 2 * TOLERANCE * (1 + demand.slope * demand.tolerated)
+    allowed = 2 * TOLERANCE * (1 + min(demand.slope * demand.tolerated, _MOST_SLACK))
     parts = []
     for law, anchor in zip(laws, anchors, strict=True):
         weights = law.log_mass + best.order * law.losses

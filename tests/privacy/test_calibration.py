@@ -1,0 +1,142 @@
+"""The least noise and the most steps within a budget."""
+
+import math
+import time
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from skdp.exceptions import CalibrationError
+from skdp.privacy import (
+    SubsampledGaussian,
+    calibrate_n_steps,
+    calibrate_noise_multiplier,
+    get_epsilon,
+)
+from skdp.privacy._accountant import _cost
+from skdp.privacy._calibration import MOST_STEPS
+
+property_test = settings(derandomize=True, deadline=None, max_examples=40, database=None)
+
+
+def powers_of_ten(low, high):
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
+@pytest.mark.parametrize("batch_size", [1, 64, 569])
+@pytest.mark.parametrize("n_epochs", [1, 30])
+def test_noise_is_calibrated_within_a_thousandth(epsilon, batch_size, n_epochs):
+    rate, n_steps = batch_size / 569, math.ceil(n_epochs * 569 / batch_size)
+    noise = calibrate_noise_multiplier(epsilon, 1e-5, rate, n_steps)
+    spent = get_epsilon(SubsampledGaussian(noise, rate, n_steps), 1e-5)
+    assert 0.999 * epsilon <= spent <= epsilon
+
+
+@property_test
+@given(powers_of_ten(-2, 3), powers_of_ten(-12, -0.5), powers_of_ten(-6, 0), powers_of_ten(0, 6))
+def test_noise_is_calibrated_everywhere(epsilon, delta, rate, n_steps):
+    n_steps = int(n_steps)
+    assume(rate * n_steps > 1.01 * delta / (1 - delta))
+    noise = calibrate_noise_multiplier(epsilon, delta, rate, n_steps)
+    spent = get_epsilon(SubsampledGaussian(noise, rate, n_steps), delta)
+    assert 0.99 * epsilon <= spent <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rate", "n_steps", "expected"),
+    [
+        (10, 1e-5, 0.2, 500, 2.3705),
+        (100, 1e-5, 0.05, 200, 0.2942),
+        (0.01, 1e-5, 1, 1, 243.79),
+        (0.1, 1e-9, 0.1, 128, 57.024),
+        (1, 1e-5, 0.08, 375, 5.9005),
+        (1000, 1e-5, 0.1, 100, 0.1092),
+    ],
+)
+def test_reference_values_are_found_quickly(epsilon, delta, rate, n_steps, expected):
+    """Cases that took others minutes, or that they gave no answer to."""
+    start = time.perf_counter()
+    noise = calibrate_noise_multiplier(epsilon, delta, rate, n_steps)
+    assert time.perf_counter() - start < 2
+    assert noise == pytest.approx(expected, rel=1e-3)
+    assert get_epsilon(SubsampledGaussian(noise, rate, n_steps), delta) <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("delta", "rate", "n_steps"), [(1e-3, 1e-3, 1), (1e-2, 1e-4, 100), (0.5, 0.01, 60)]
+)
+def test_no_noise_is_never_the_answer(delta, rate, n_steps):
+    """Delta alone would pay for publishing the rows."""
+    with pytest.raises(CalibrationError, match="delta alone pays"):
+        calibrate_noise_multiplier(1.0, delta, rate, n_steps)
+
+
+def test_just_above_that_noise_exists():
+    noise = calibrate_noise_multiplier(1.0, 1e-3, 1.1e-3, 1)
+    spent = get_epsilon(SubsampledGaussian(noise, 1.1e-3, 1), 1e-3)
+    assert noise > 0
+    assert 0.99 <= spent <= 1.0
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 4.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.5, 5.0, 40.0])
+def test_one_step_more_would_exceed_the_budget(epsilon, noise):
+    def spent(n_steps):
+        return get_epsilon(SubsampledGaussian(noise, 0.08, n_steps), 1e-5)
+
+    n_steps = calibrate_n_steps(epsilon, 1e-5, noise, 0.08)
+    assert n_steps == 0 or spent(n_steps) <= epsilon
+    assert spent(n_steps + 1) > epsilon
+
+
+def test_the_number_of_steps_has_a_floor_and_a_ceiling():
+    assert calibrate_n_steps(5.0, 1e-5, 0.0, 0.08) == 0
+    assert calibrate_n_steps(5.0, 1e-5, 0.1, 0.08) == 0
+    assert calibrate_n_steps(5.0, 1e-5, 1e6, 0.08) == MOST_STEPS
+    assert calibrate_n_steps(5.0, 1e-5, 2.0, 1.0) == 5
+
+
+@property_test
+@given(powers_of_ten(-1, 1.5), powers_of_ten(-8, -3), powers_of_ten(-3, 0), st.integers(1, 3000))
+def test_steps_invert_noise(epsilon, delta, rate, n_steps):
+    assume(rate * n_steps > 2 * delta)
+    noise = calibrate_noise_multiplier(epsilon, delta, rate, n_steps)
+    assert calibrate_n_steps(epsilon, delta, noise, rate) >= n_steps
+
+
+def test_equal_questions_are_answered_from_the_cache():
+    calibrate_noise_multiplier(1.25, 1e-5, 0.08, 375)
+    before = _cost.cache_info().misses
+    start = time.perf_counter()
+    for _ in range(1000):
+        calibrate_noise_multiplier(1.25, 1e-5, 0.08, 375)
+    assert time.perf_counter() - start < 0.5
+    assert _cost.cache_info().misses == before
+
+
+def test_few_evaluations_are_needed():
+    before = _cost.cache_info().misses
+    calibrate_noise_multiplier(1.7, 1e-5, 0.08, 375)
+    assert _cost.cache_info().misses - before <= 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ((0, 1e-5, 0.1, 10), "epsilon must be finite and above 0; got 0"),
+        ((math.inf, 1e-5, 0.1, 10), "epsilon .* got inf"),
+        ((1, 0, 0.1, 10), "delta must lie strictly between 0 and 1; got 0"),
+        ((1, 1e-5, 0, 10), "sample_rate must be above 0"),
+        ((1, 1e-5, 0.1, 0), "n_steps must be at least 1"),
+    ],
+)
+def test_wrong_numbers_are_named(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        calibrate_noise_multiplier(*arguments)
+
+
+def test_wrong_numbers_are_named_for_steps_too():
+    with pytest.raises(ValueError, match="noise_multiplier must be finite"):
+        calibrate_n_steps(1, 1e-5, -1, 0.1)
