@@ -66,9 +66,9 @@ def poisson_blocks(
 def _bernoulli_heads(n_flips: int, rate: float, source: RandomSource) -> np.ndarray:
     """Positions of the heads among `n_flips` independent coins, each head with chance `rate`.
 
-    With E exponential, E / -log(1 - rate) rounded down is at least g with probability (1 - rate)^g: it
-    is the number of tails before the next head. What reaches beyond the last coin is dropped,
-    which loses nothing, since the geometric distribution has no memory.
+    With E exponential, E / -log(1 - rate) rounded down is at least g with probability
+    (1 - rate)^g: it is the number of tails before the next head. What reaches beyond the last
+    coin is dropped, which loses nothing, since the geometric distribution has no memory.
     """
     tails_scale = -1.0 / math.log1p(-rate)
     expected = n_flips * rate
