@@ -105,7 +105,7 @@ class GroupedGaussian:
     >>> one = get_epsilon(SubsampledGaussian(2.0, 0.08, 375), delta=1e-5)
     >>> two = get_epsilon(GroupedGaussian(2.0, 0.08, 375, group_size=2), delta=1e-5)
     >>> print(f"{one:.2f} {two:.2f}")
-    3.67 8.31
+    3.67 8.30
     """
 
     noise_multiplier: float
