@@ -22,7 +22,7 @@ class Descent:
     Parameters
     ----------
     weights : ndarray of shape (n_weights,)
-        The returned model: the last iterate, or the mean of the last quarter of them.
+        The returned model: the last iterate, or the mean of the last ones.
     clip_fraction : float
         Noisy share of the drawn rows whose gradient was clipped, held within [0, 1].
     path : ndarray of shape (n_steps, n_weights) or None
@@ -38,11 +38,11 @@ def descend(
     gradient: Callable[[np.ndarray], np.ndarray],
     plan: TrainingPlan,
     *,
-    n_weights: int,
+    start: np.ndarray,
     n_coef: int,
     keep_path: bool,
 ) -> Descent:
-    """Take all steps of the plan from zero weights.
+    """Take all steps of the plan.
 
     One step is `w -= learning_rate * noisy_sum / batch_size`; the penalty moves the first
     `n_coef` weights by `-learning_rate * alpha * w`, from the same w.
@@ -52,7 +52,9 @@ def descend(
     gradient : callable
         Takes weights and returns the noisy sum, then the noisy count of clipped rows.
     plan : TrainingPlan
-        Steps, rate, divisor, penalty and averaging.
+        Steps, rate, divisor, penalty, averaging, and the unit of the intercept.
+    start : ndarray of shape (n_weights,)
+        Where to begin, as a model: coefficients, then intercepts.
 
     Raises
     ------
@@ -62,10 +64,14 @@ def descend(
     n_steps = plan.gradient.n_steps
     rate = plan.learning_rate / plan.gradient.batch_size
     keep = 1.0 - plan.learning_rate * plan.alpha
-    weights = np.zeros(n_weights)
+    # The gradient is taken in the weights of (row, constant): a model's intercept is the constant
+    # times its weight. Iterates are kept as models.
+    unit = np.ones_like(start)
+    unit[n_coef:] = plan.gradient.intercept_column
+    weights = start / unit
     count = 0.0
-    path = np.empty((n_steps, n_weights)) if keep_path else None
-    total = np.zeros(n_weights)
+    path = np.empty((n_steps, len(start))) if keep_path else None
+    total = np.zeros_like(start)
     first_averaged = n_steps - plan.n_averaged(n_steps)
     # Overflow is found in the weights below; a NumPy warning would only say it less clearly.
     with np.errstate(all="ignore"):
@@ -77,9 +83,9 @@ def descend(
             release *= rate
             weights -= release[:-1]
             if path is not None:
-                path[step] = weights
+                path[step] = weights * unit
             if step >= first_averaged:
-                total += weights
+                total += weights * unit
         final = total / (n_steps - first_averaged)
     if not np.isfinite(final).all():
         raise DivergenceError(

@@ -1,8 +1,9 @@
 """DPSGDClassifier: check, plan, descend, report."""
 
+import math
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,11 +23,18 @@ from skdp.linear_model._descent import Descent, average_of_last, descend, passes
 from skdp.linear_model._labels import encode_labels
 from skdp.linear_model._losses import Loss, loss_for
 from skdp.linear_model._plan import TrainingPlan, make_plan, warn_about_weak_promises
+from skdp.linear_model._start import (
+    class_shares,
+    intercept_of,
+    lead_of_largest,
+    typical_norm,
+)
 from skdp.mechanisms._clipping import row_scale
+from skdp.mechanisms._counts import noisy_counts, norm_bins
 from skdp.mechanisms._gradient import NoisyGradient
-from skdp.mechanisms._noise import draw_seed, random_source
+from skdp.mechanisms._noise import RandomSource, draw_seed, random_source
 from skdp.mechanisms._rows import rows_of
-from skdp.privacy import SubsampledGaussian
+from skdp.privacy import Gaussian, SubsampledGaussian
 
 __all__ = ["DPSGDClassifier"]
 
@@ -44,6 +52,35 @@ def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
     )
 
 
+class _Streams(NamedTuple):
+    """The randomness of one fit: a stream for each release and purpose."""
+
+    seed: int | None
+    owner: str
+
+    def open(self, *names: str) -> RandomSource:
+        return random_source(self.seed, self.owner, *names)
+
+
+def _first_releases(
+    plan: TrainingPlan, X: Any, codes: np.ndarray, n_classes: int, streams: _Streams
+) -> tuple[TrainingPlan, np.ndarray | float]:
+    """Make the releases before the first step: the plan in the rows' units, and an intercept."""
+    intercept, lead, norm = 0.0, 0.0, plan.typical_norm
+    n_rows, n_features = X.shape
+    if plan.class_counts is not None:
+        noise = streams.open("class counts", "noise")
+        counts = noisy_counts(codes, plan.class_counts, noise)
+        shares = class_shares(counts, plan.class_counts, n_rows)
+        intercept, lead = intercept_of(shares), lead_of_largest(shares)
+    if plan.norm_counts is not None:
+        noise = streams.open("norm counts", "noise")
+        counts = noisy_counts(norm_bins(X), plan.norm_counts, noise)
+        norm = typical_norm(counts, plan.norm_counts, n_rows, n_features)
+    scale = 1.0 if norm is None else norm / math.sqrt(n_features)
+    return plan.adapted(scale=scale, lead=lead), intercept
+
+
 class DPSGDClassifier(ClassifierMixin, BaseEstimator):
     """Linear classifier trained by differentially private stochastic gradient descent.
 
@@ -59,7 +96,8 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
     - Neighbours are data sets with the same number of rows that differ in one row, which
       contributes nothing in one of them ("zero-out").
     - Public are the number of rows, the number and names of the columns, and the label set.
-    - Settings left at "auto" come from public numbers alone.
+    - Settings left at "auto" come from public numbers, and from noisy counts of the classes and
+      of the rows' norms, which `epsilon_` pays for.
 
     What it does not cover: choices made by looking at scores on the same rows, a scaler fitted to
     them in front (use `skdp.preprocessing.BoundedScaler`), and an integer `random_state`, which
@@ -80,23 +118,29 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         `epsilon`, training stops before the step that would exceed `epsilon`. 0 is no privacy.
     clip_threshold : float or "auto", default="auto"
         Largest L2 norm of one row's whole gradient, intercept included; longer ones are scaled
-        down to it. "auto" is 1.0. Infinite only with `noise_multiplier=0`.
+        down to it. "auto" follows from rows, columns and budget, in units of the rows' norms, of
+        which a noisy histogram is released first; it is 1.0 where `noise_multiplier` is given.
+        Infinite only with `noise_multiplier=0`.
     learning_rate : float or "auto", default="auto"
         One step is `w -= learning_rate * (clipped sum + noise) / batch_size`. "auto" follows from
-        rows, columns and budget, or is 0.1 where `noise_multiplier` is given.
+        rows, columns and budget, in units of the rows' norms, or is 0.1 where
+        `noise_multiplier` is given.
     n_epochs : float or "auto", default="auto"
         Expected passes over the data. "auto" follows from rows, columns and budget, or is 30
         where `noise_multiplier` is given.
     batch_size : float or "auto", default="auto"
         Expected rows a step, and the constant that the noisy sum is divided by; more than the
-        number of rows means all of them. "auto" is all of them, or 64 where
-        `noise_multiplier` is given.
+        number of rows means all of them. "auto" is all of them while a step reads at most 10^7
+        numbers, else as many rows as that or a tenth of them; 64 where `noise_multiplier` is
+        given.
     max_row_norm : float or None, default=None
         Public bound on the L2 norm of a row: longer rows are scaled down to it, in `fit` and in
-        `predict` alike. None is no bound.
+        `predict` alike. It then stands for the rows' norms, and no histogram is paid for. None
+        is no bound.
     average : bool, default=True
-        Whether to return the mean of the last quarter of the iterates instead of the last one.
-        It costs nothing: the iterates are already paid for.
+        Whether to return a mean of the last iterates instead of the last one: of the last
+        twentieth, or of the last quarter where `noise_multiplier` is given. It costs nothing:
+        the iterates are already paid for.
     alpha : float, default=0.0
         Strength of the L2 penalty `alpha / 2 * ||coef||^2` on the mean loss; the intercept is
         not penalised.
@@ -125,13 +169,16 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         Intercepts; zero without `fit_intercept`.
     epsilon_, delta_ : float
         What the fit cost. Infinite epsilon without noise.
-    mechanisms_ : tuple of skdp.privacy.SubsampledGaussian
-        The noisy releases; `skdp.privacy.get_epsilon(mechanisms_, delta_)` is `epsilon_`.
+    mechanisms_ : tuple of skdp.privacy.Gaussian and skdp.privacy.SubsampledGaussian
+        The noisy releases: class counts and norm counts where they were made, and the steps.
+        `skdp.privacy.get_epsilon(mechanisms_, delta_)` is `epsilon_`.
     noise_multiplier_ : float
         What scaled the noise of the gradient. The accountant's multiplier is 1 % smaller, since
         the same releases carry `clip_fraction_`.
     clip_threshold_, learning_rate_, batch_size_, sample_rate_ : float
-        The settings that ran; `sample_rate_` is each row's chance to be in a step.
+        The settings that ran; `sample_rate_` is each row's chance to be in a step. Threshold and
+        rate are in the units of the rows, with the intercept's constant in the same units where
+        the norms were estimated, so that training does not depend on the unit.
     n_steps_ : int
         Noisy steps taken.
     n_iter_ : int
@@ -270,31 +317,28 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         classes, codes = encode_labels(y, self.classes)
 
         # The promise is built from constructor arguments and public sizes, never from values.
-        plan = make_plan(self, n_rows=X.shape[0], n_features=X.shape[1])
+        plan = make_plan(self, n_rows=X.shape[0], n_features=X.shape[1], n_classes=len(classes))
         warn_about_weak_promises(plan)
         loss = loss_for(len(classes))
-        seed = draw_seed(self.random_state)
-        streams = type(self).__name__, "gradient"
+        streams = _Streams(draw_seed(self.random_state), type(self).__name__)
         # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
         # where the caller asked NumPy to raise.
         with np.errstate(all="ignore"):
+            plan, intercept = _first_releases(plan, X, codes, len(classes), streams)
             gradient = NoisyGradient(
                 X,
                 loss.targets(codes),
                 loss,
                 plan.gradient,
-                sampling=random_source(seed, *streams, "sampling"),
-                noise=random_source(seed, *streams, "noise"),
+                sampling=streams.open("gradient", "sampling"),
+                noise=streams.open("gradient", "noise"),
                 fit_intercept=self.fit_intercept,
             )
         # From here on, only noisy numbers: nothing below can cost privacy.
-        descent = descend(
-            gradient,
-            plan,
-            n_weights=gradient.n_weights,
-            n_coef=X.shape[1] * loss.n_outputs,
-            keep_path=self.store_path,
-        )
+        n_coef = X.shape[1] * loss.n_outputs
+        start = np.zeros(gradient.n_weights)
+        start[n_coef:] = intercept
+        descent = descend(gradient, plan, start=start, n_coef=n_coef, keep_path=self.store_path)
         self._adopt(plan, descent, classes, learned_names())
         return self
 
@@ -404,7 +448,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _privacy_releases(self) -> list[SubsampledGaussian]:
+    def _privacy_releases(self) -> list[Gaussian | SubsampledGaussian]:
         """The noisy releases of the last fit, for whatever adds them up."""
         check_is_fitted(self)
         return list(self.mechanisms_)

@@ -13,14 +13,18 @@ from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
 from skdp.linear_model._recipe import (
     Hyperparameters,
     calibrated_hyperparameters,
+    slower_where_one_class_leads,
     textbook_hyperparameters,
+    within_penalty,
 )
+from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan
 from skdp.mechanisms._plan import (
     SENSITIVITY_FACTOR,
     GradientPlan,
     multiplier_for_gradient,
 )
 from skdp.privacy import (
+    Gaussian,
     SubsampledGaussian,
     calibrate_n_steps,
     calibrate_noise_multiplier,
@@ -40,43 +44,81 @@ class TrainingPlan:
     Parameters
     ----------
     gradient : GradientPlan
-        The noisy releases: rows, batches, steps, clip and noise.
+        The noisy steps: rows, batches, number, clip and noise.
+    class_counts, norm_counts : CountPlan or None
+        The releases before the first step, if any.
     epsilon, delta : float
         What the releases cost together.
     n_steps_asked : int
         Steps before the budget cut them, equal to `gradient.n_steps` where it did not.
     learning_rate, alpha : float
         Of the descent on the releases.
-    average : bool
-        Whether the model is the mean of the last quarter of the iterates.
+    rate_is_given : bool
+        Whether the user set the rate, so that no release may change it.
+    averaged_share : float
+        Share of the iterates, the last ones, whose mean is the model; 0 for the last one alone.
+    typical_norm : float or None
+        Public norm of the rows that threshold and rate are in units of; None for a norm that is
+        released, or for units as they are.
+    signal : float
+        See `Hyperparameters`.
     """
 
     gradient: GradientPlan
+    class_counts: CountPlan | None
+    norm_counts: CountPlan | None
     epsilon: float
     delta: float
     n_steps_asked: int
     learning_rate: float
+    rate_is_given: bool
     alpha: float
-    average: bool
+    averaged_share: float
+    typical_norm: float | None
+    signal: float
 
     @property
-    def mechanisms(self) -> tuple[SubsampledGaussian, ...]:
-        """The releases, as the accountant takes them."""
-        return (self.gradient.mechanism,)
+    def mechanisms(self) -> tuple[Gaussian | SubsampledGaussian, ...]:
+        """The releases in their order, as the accountant takes them."""
+        counts = (plan for plan in (self.class_counts, self.norm_counts) if plan is not None)
+        return (*(plan.mechanism for plan in counts), self.gradient.mechanism)
 
     def n_averaged(self, n_steps: int) -> int:
         """How many of the last iterates are averaged after `n_steps` steps."""
-        return math.ceil(n_steps / 4) if self.average else 1
+        return max(1, math.ceil(n_steps * self.averaged_share))
+
+    def adapted(self, *, scale: float, lead: float) -> "TrainingPlan":
+        """The plan after the first releases: threshold and rate in the units of the rows.
+
+        Sample rate, noise multipliers and number of steps stay what they were, so the cost does.
+
+        Parameters
+        ----------
+        scale : float
+            Typical size of an entry of a row, as released.
+        lead : float
+            Share of the largest class minus that of the second, as released.
+        """
+        gradient = dataclasses.replace(
+            self.gradient,
+            clip_threshold=self.gradient.clip_threshold * scale,
+            intercept_column=scale,
+        )
+        rate = self.learning_rate
+        if not self.rate_is_given:
+            rate *= slower_where_one_class_leads(self.signal, lead) / scale**2
+            rate = within_penalty(rate, self.alpha)
+        return dataclasses.replace(self, gradient=gradient, learning_rate=rate)
 
 
-def make_plan(params: Any, *, n_rows: int, n_features: int) -> TrainingPlan:
+def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> TrainingPlan:
     """Settle noise, steps and all that is "auto".
 
     Parameters
     ----------
     params : object
         Carries the constructor arguments of the estimator as attributes; nothing else is read.
-    n_rows, n_features : int
+    n_rows, n_features, n_classes : int
         Size of the data, public numbers.
 
     Raises
@@ -94,16 +136,19 @@ def make_plan(params: Any, *, n_rows: int, n_features: int) -> TrainingPlan:
         name: getattr(params, name)
         for name in ("batch_size", "n_epochs", "clip_threshold", "learning_rate", "alpha")
     }
+    counts: dict[str, CountPlan | None] = {"class_counts": None, "norm_counts": None}
     if noise is None:
         _check_threshold(params.clip_threshold)
         settings = calibrated_hyperparameters(
-            n_rows=n_rows, n_features=n_features, epsilon=epsilon, delta=delta, **chosen
+            n_rows=n_rows,
+            n_features=n_features,
+            n_classes=n_classes,
+            mu=_gaussian_mu(epsilon, delta),
+            max_row_norm=params.max_row_norm,
+            **chosen,
         )
-        noise = multiplier_for_gradient(
-            calibrate_noise_multiplier(
-                epsilon, delta, settings.batch_size / n_rows, settings.n_steps
-            )
-        )
+        counts = _count_plans(settings, params, n_classes)
+        noise = _calibrated_noise(settings, epsilon, delta, n_rows, counts)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
     else:
         if noise > 0.0:
@@ -113,16 +158,23 @@ def make_plan(params: Any, *, n_rows: int, n_features: int) -> TrainingPlan:
         _check_noise(noise)
         if epsilon is not None:
             gradient = _cut_to_budget(gradient, epsilon, delta)
-    _check_penalty(settings.learning_rate, params.alpha)
-    return TrainingPlan(
+    rate_is_given = params.learning_rate != "auto"
+    if rate_is_given:
+        _check_penalty(settings.learning_rate, params.alpha)
+    plan = TrainingPlan(
         gradient=gradient,
-        epsilon=get_epsilon(gradient.mechanism, delta),
+        **counts,
+        epsilon=math.inf,
         delta=delta,
         n_steps_asked=settings.n_steps,
         learning_rate=settings.learning_rate,
+        rate_is_given=rate_is_given,
         alpha=float(params.alpha),
-        average=bool(params.average),
+        averaged_share=settings.averaged_share if params.average else 0.0,
+        typical_norm=settings.typical_norm,
+        signal=settings.signal,
     )
+    return dataclasses.replace(plan, epsilon=get_epsilon(plan.mechanisms, delta))
 
 
 def warn_about_weak_promises(plan: TrainingPlan) -> None:
@@ -180,6 +232,43 @@ def _budget_and_noise(
             "noise_multiplier, or set epsilon=None to train without privacy"
         )
     return float(epsilon), float(noise_multiplier)
+
+
+def _gaussian_mu(epsilon: float, delta: float) -> float:
+    """The mu whose Gaussian differential privacy is (epsilon, delta): one full-batch step's."""
+    return 1.0 / calibrate_noise_multiplier(epsilon, delta, 1.0, 1)
+
+
+def _count_plans(
+    settings: Hyperparameters, params: Any, n_classes: int
+) -> dict[str, CountPlan | None]:
+    """The releases before the first step, where the settings pay for them and they are of use."""
+    counts: dict[str, CountPlan | None] = {"class_counts": None, "norm_counts": None}
+    if settings.class_mu and params.fit_intercept:
+        counts["class_counts"] = CountPlan(n_classes, 1.0 / settings.class_mu, centred=True)
+    if settings.norm_mu:
+        counts["norm_counts"] = CountPlan(len(NORM_EXPONENTS), 1.0 / settings.norm_mu)
+    return counts
+
+
+def _calibrated_noise(
+    settings: Hyperparameters,
+    epsilon: float,
+    delta: float,
+    n_rows: int,
+    counts: dict[str, CountPlan | None],
+) -> float:
+    """Noise multiplier of the steps, within what the counts leave of the budget."""
+    before = tuple(plan.mechanism for plan in counts.values() if plan is not None)
+    return multiplier_for_gradient(
+        calibrate_noise_multiplier(
+            epsilon,
+            delta,
+            settings.batch_size / n_rows,
+            settings.n_steps,
+            alongside=before,
+        )
+    )
 
 
 def _check_threshold(clip_threshold: float | str) -> None:

@@ -1,8 +1,9 @@
 """Clipped gradient sums of linear models, without per-example gradients.
 
-A linear model's gradient for one row is the outer product of (row, 1) and the row's residual, so
-its norm is the product of their norms: the clip is a factor on the residual, and the sum of the
-clipped gradients is one matrix product. Sums are in float64.
+A linear model's gradient for one row is the outer product of (row, constant) and the row's
+residual, where the constant stands for the intercept. So its norm is the product of their norms:
+the clip is a factor on the residual, and the sum of the clipped gradients is one matrix product.
+Sums are in float64.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,11 +49,13 @@ class ClippedGradient:
         self._targets = targets
         self._loss = loss
         self._n_outputs = loss.n_outputs
-        # A bound on the rows scales each row and leaves the intercept's 1 alone.
+        # A bound on the rows scales each row and leaves the intercept's constant alone.
         bounded = plan.max_row_norm is not None
-        self._rows = rows_of(X, with_ones=fit_intercept and not bounded)
+        self._intercept_column = plan.intercept_column
+        column = plan.intercept_column if fit_intercept and not bounded else None
+        self._rows = rows_of(X, last_column=column)
         norms = self._rows.norms()
-        self._finite_below = _squared_weights_with_finite_logits(norms)
+        self._finite_below = _squared_weights_with_finite_logits(norms, plan.intercept_column)
         self._row_scale = None
         if bounded:
             self._row_scale = row_scale(norms, plan.max_row_norm)
@@ -60,7 +63,7 @@ class ClippedGradient:
             norms[norms > _LONGEST_SHRINK * shortest] = np.inf
             np.minimum(norms, plan.max_row_norm, out=norms, where=np.isfinite(norms))
         if fit_intercept:
-            np.hypot(norms, 1.0, out=norms)
+            np.hypot(norms, plan.intercept_column, out=norms)
         self._limits = residual_limits(norms, plan.finite_threshold)
         if not self._limits.all():
             self._finite_below = 0.0
@@ -89,14 +92,14 @@ class ClippedGradient:
         n_columns = len(weights)
         n_clipped = 0
         for selection, piece in pieces:
-            # A gathered piece has a column of ones for the intercept; a view has none.
+            # A gathered piece may have a last column for the intercept; a view has none.
             apart = piece.shape[1] < n_columns
             coef, coef_sum = (weights[:-1], total[:-1]) if apart else (weights, total)
             scores = piece.dot(coef)
             if self._row_scale is not None:
                 scores = (scores.T * self._row_scale[selection]).T
             if apart:
-                scores += weights[-1]
+                scores += self._intercept_column * weights[-1]
             limits = self._limits[selection]
             unusable = None if all_finite else _unusable(scores, limits)
             residual = self._loss.residual(scores, self._targets[selection])
@@ -106,7 +109,7 @@ class ClippedGradient:
             residual, n_shrunk = clip_residuals(residual, limits)
             n_clipped += n_shrunk
             if apart:
-                total[-1] += residual.sum(axis=0)
+                total[-1] += self._intercept_column * residual.sum(axis=0)
             if self._row_scale is not None:
                 residual = (residual.T * self._row_scale[selection]).T
             coef_sum += piece.T.dot(residual)
@@ -123,7 +126,7 @@ def residual_limits(norms: np.ndarray, threshold: float) -> np.ndarray:
     Parameters
     ----------
     norms : ndarray of shape (n,)
-        Norm of each (row, 1), or of each row where there is no intercept.
+        Norm of each (row, constant), or of each row where there is no intercept.
     threshold : float
         Largest norm of a gradient, finite.
 
@@ -176,13 +179,13 @@ def row_scale(norms: np.ndarray, max_norm: float) -> np.ndarray:
         return np.divide(max_norm, norms, out=scale, where=norms > max_norm)
 
 
-def _squared_weights_with_finite_logits(norms: np.ndarray) -> float:
+def _squared_weights_with_finite_logits(norms: np.ndarray, intercept_column: float) -> float:
     """Squared norm of the weights below which no logit of these rows can overflow.
 
     A logit and every partial sum of it are at most the product of the norms of the weights and of
-    (row, 1). Zero, for "always look", where a row is too long to say.
+    (row, constant). Zero, for "always look", where a row is too long to say.
     """
-    longest = max(1.0, float(norms.max(initial=0.0)))
+    longest = max(intercept_column, float(norms.max(initial=0.0)))
     return (1e150 / longest) ** 2 / 2 if longest < 1e140 else 0.0
 
 

@@ -39,6 +39,9 @@ class GradientPlan:
         Standard deviation of the gradient's noise over `clip_threshold`.
     max_row_norm : float or None
         Public bound that longer rows are scaled down to, before anything else.
+    intercept_column : float
+        The constant that stands beside each row for the intercept, in the units of the rows; a
+        row's gradient is taken in the weights of (row, constant).
     """
 
     n_rows: int
@@ -47,6 +50,7 @@ class GradientPlan:
     clip_threshold: float
     noise_multiplier: float
     max_row_norm: float | None = None
+    intercept_column: float = 1.0
 
     @property
     def sample_rate(self) -> float:

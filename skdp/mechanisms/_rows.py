@@ -19,16 +19,16 @@ __all__ = ["DenseRows", "Pieces", "SparseRows", "fetch", "rows_of"]
 # The size of a second-level cache. With fewer rows than these, calls cost more than arithmetic.
 _BYTES_PER_PIECE = 1 << 19
 _LEAST_ROWS_PER_PIECE = 64
-# In batches of at most so many numbers, copying them once more into an array with a column of ones
+# In batches of at most so many numbers, copying them once more into an array with one more column
 # costs less than the calls for the intercept that it saves.
-_NUMBERS_WHERE_ONES_PAY = 1 << 12
+_NUMBERS_WHERE_IT_PAYS = 1 << 12
 
 # Pairs of which rows (indices or a slice) and their values (an array or a CSR matrix).
 Pieces = Iterable[tuple[np.ndarray | slice, np.ndarray | sparse.csr_matrix]]
 
 
 def rows_of(
-    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, *, with_ones: bool = False
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, *, last_column: float | None = None
 ) -> "DenseRows | SparseRows":
     """Wrap validated data; nothing is copied, and `X` is never modified.
 
@@ -36,13 +36,13 @@ def rows_of(
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
         The data.
-    with_ones : bool
-        Whether gathered pieces may get a last column of ones, where that pays: then the
+    last_column : float or None
+        A constant that gathered pieces may get as a last column, where that pays: then the
         intercept is one more weight of the same matrix products.
     """
     if sparse.issparse(X):
         return SparseRows(_one_entry_a_place(X))
-    return DenseRows(X, with_ones=with_ones)
+    return DenseRows(X, last_column=last_column)
 
 
 def fetch(rows: "DenseRows | SparseRows", blocks: Iterable[Block]) -> Iterator[Pieces]:
@@ -78,15 +78,15 @@ def fetch(rows: "DenseRows | SparseRows", blocks: Iterable[Block]) -> Iterator[P
 class DenseRows:
     """Rows of an array in float32 or float64, memory maps included."""
 
-    def __init__(self, X: np.ndarray, *, with_ones: bool = False):
+    def __init__(self, X: np.ndarray, *, last_column: float | None = None):
         self._X = X
-        self._with_ones = with_ones
+        self._last_column = last_column
         self.shape = X.shape
         self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (8 * X.shape[1]))
         self._buffer = None
 
     def take(self, rows: np.ndarray, *, n_batches: int = 1) -> np.ndarray:
-        """Gather the rows of some batches by index, in float64; with ones where they pay.
+        """Gather the rows of some batches by index, in float64; with the last column where it pays.
 
         What is returned may be overwritten by the next call.
         """
@@ -95,11 +95,11 @@ class DenseRows:
         gathered = self._buffer[: len(rows)]
         # All indices are in range; this mode alone writes to `out` without a copy in between.
         self._X.take(rows, axis=0, out=gathered, mode="clip")
-        if not self._with_ones or gathered.size > n_batches * _NUMBERS_WHERE_ONES_PAY:
+        if self._last_column is None or gathered.size > n_batches * _NUMBERS_WHERE_IT_PAYS:
             return _in_double(gathered)
         piece = np.empty((len(rows), self.shape[1] + 1))
         piece[:, :-1] = gathered
-        piece[:, -1] = 1.0
+        piece[:, -1] = self._last_column
         return piece
 
     def adjacent(self, start: int, stop: int) -> np.ndarray:
@@ -121,7 +121,7 @@ class SparseRows:
         self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (12 * entries_per_row))
 
     def take(self, rows: np.ndarray, *, n_batches: int = 1) -> sparse.csr_matrix:
-        """Gather rows by index; a column of ones would cost more than it saves."""
+        """Gather rows by index; one more column would cost more than it saves."""
         return self._X[rows]
 
     def adjacent(self, start: int, stop: int) -> sparse.csr_matrix:

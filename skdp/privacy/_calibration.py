@@ -8,19 +8,22 @@ evaluated, and its epsilon is at most the budget.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from skdp.exceptions import CalibrationError
 from skdp.privacy._accountant import get_epsilon
 from skdp.privacy._closed_form import gaussian_mu
 from skdp.privacy._mechanism import (
+    GroupedGaussian,
+    Mechanism,
     SubsampledGaussian,
     check_budget,
     check_count,
     check_delta,
     check_noise_multiplier,
     check_sample_rate,
+    merge_mechanisms,
 )
 
 __all__ = ["MOST_STEPS", "calibrate_n_steps", "calibrate_noise_multiplier"]
@@ -33,7 +36,12 @@ _AIM, _ENOUGH = 0.9997, 0.9994
 
 
 def calibrate_noise_multiplier(
-    epsilon: float, delta: float, sample_rate: float, n_steps: int
+    epsilon: float,
+    delta: float,
+    sample_rate: float,
+    n_steps: int,
+    *,
+    alongside: Sequence[Mechanism] = (),
 ) -> float:
     """Return the least noise multiplier for a budget, to 0.1 % of epsilon.
 
@@ -50,6 +58,8 @@ def calibrate_noise_multiplier(
         Probability that a row takes part in a step, in (0, 1].
     n_steps : int
         Number of steps.
+    alongside : sequence of mechanisms, default=()
+        Other releases from the same rows that share the budget.
 
     Returns
     -------
@@ -60,7 +70,7 @@ def calibrate_noise_multiplier(
     ------
     CalibrationError
         If a row takes part with probability at most `delta`: delta would pay for publishing it
-        as it is, and no noise would be the answer.
+        as it is, and no noise would be the answer. Or if `alongside` leaves nothing.
 
     Examples
     --------
@@ -74,6 +84,7 @@ def calibrate_noise_multiplier(
         check_delta(delta),
         check_sample_rate(sample_rate),
         check_count("n_steps", n_steps),
+        merge_mechanisms(alongside) if alongside else (),
     )
 
 
@@ -113,7 +124,13 @@ def calibrate_n_steps(
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _noise_multiplier(epsilon: float, delta: float, sample_rate: float, n_steps: int) -> float:
+def _noise_multiplier(
+    epsilon: float,
+    delta: float,
+    sample_rate: float,
+    n_steps: int,
+    alongside: tuple[GroupedGaussian, ...],
+) -> float:
     # The probability of ever taking part, and a bound on it: either says that delta pays.
     ever = -math.expm1(n_steps * math.log1p(-sample_rate)) if sample_rate < 1 else 1.0
     if sample_rate * n_steps <= delta or ever <= delta:
@@ -125,7 +142,13 @@ def _noise_multiplier(epsilon: float, delta: float, sample_rate: float, n_steps:
 
     def spent(log_noise: float) -> float:
         mechanism = SubsampledGaussian(math.exp(log_noise), sample_rate, n_steps)
-        return get_epsilon(mechanism, delta)
+        return get_epsilon((*alongside, mechanism), delta)
+
+    if alongside and get_epsilon(alongside, delta) >= _ENOUGH * epsilon:
+        raise CalibrationError(
+            f"what runs alongside leaves nothing of epsilon={epsilon:g} for these steps: give it "
+            "more noise, or raise epsilon"
+        )
 
     # By the central limit theorem a run is about one Gaussian release.
     ratio = (gaussian_mu(epsilon, delta) / sample_rate) ** 2 / n_steps

@@ -162,13 +162,13 @@ class Direction:
                 return reading or previous
             # A law with a heavy tail can mislead the saddle point, which describes only the
             # tail then. What was read says what it takes to read there.
-            if abs(reading.epsilon - best.epsilon) > 0.2 * best.spread:
+            if abs(reading.epsilon - best.epsilon) > 0.02 * reading.epsilon:
                 best, gap = _aim(laws, reading.epsilon, best.order)
                 question = question._replace(gap=gap)
             needed = self._spacing(laws, best, reading.demand)
             if needed > 0.7 * spacing:
                 return reading
-            previous, spacing = reading, needed
+            previous, spacing = reading, 0.7 * needed
             laws = [cut_high_losses(law, reading.epsilon, reading.delta) for law in laws]
         return previous
 

@@ -1,5 +1,7 @@
 """Descent on given releases: exact arithmetic, averaging, stages, divergence."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,22 +11,28 @@ from skdp.linear_model._plan import TrainingPlan
 from skdp.mechanisms._plan import COUNT_WEIGHT, GradientPlan
 
 
-def plan_with(n_steps=8, *, average=False, rate=0.5, alpha=0.0, noise=1.0, batch_size=5.0):
+def plan_with(n_steps=8, *, average=False, rate=0.5, alpha=0.0, noise=1.0, column=1.0):
     gradient = GradientPlan(
         n_rows=10,
-        batch_size=batch_size,
+        batch_size=5.0,
         n_steps=n_steps,
         clip_threshold=2.0,
         noise_multiplier=noise,
+        intercept_column=column,
     )
     return TrainingPlan(
         gradient=gradient,
+        class_counts=None,
+        norm_counts=None,
         epsilon=1.0,
         delta=1e-5,
         n_steps_asked=n_steps,
         learning_rate=rate,
+        rate_is_given=True,
         alpha=alpha,
-        average=average,
+        averaged_share=0.25 if average else 0.0,
+        typical_norm=None,
+        signal=math.inf,
     )
 
 
@@ -35,7 +43,7 @@ def replay(releases):
 
 
 def run(releases, plan, *, n_coef=2, keep_path=False):
-    return descend(replay(releases), plan, n_weights=3, n_coef=n_coef, keep_path=keep_path)
+    return descend(replay(releases), plan, start=np.zeros(3), n_coef=n_coef, keep_path=keep_path)
 
 
 def test_a_step_subtracts_the_rate_times_the_sum_over_the_batch_size(rng):
@@ -55,6 +63,24 @@ def test_the_penalty_shrinks_coefficients_from_the_same_iterate_and_spares_the_i
         weights = weights - 0.3 * release[:3] / 5.0 - decay
     descent = run(releases, plan_with(rate=0.3, alpha=0.2))
     np.testing.assert_allclose(descent.weights, weights)
+
+
+def test_an_iterate_starts_as_a_model_and_is_kept_as_one(rng):
+    """With a constant of 4 beside each row, the intercept is 4 times its weight."""
+    releases = rng.normal(size=(3, 4))
+    start = np.array([0.5, -0.5, 2.0])
+    seen = []
+
+    def gradient(weights):
+        seen.append(weights.copy())
+        return releases[len(seen) - 1].copy()
+
+    plan = plan_with(3, rate=0.3, column=4.0)
+    descent = descend(gradient, plan, start=start, n_coef=2, keep_path=True)
+    np.testing.assert_allclose(seen[0], [0.5, -0.5, 0.5])
+    steps = np.cumsum(-0.3 * releases[:, :3] / 5.0, axis=0)
+    np.testing.assert_allclose(descent.path, start + steps * [1, 1, 4])
+    np.testing.assert_array_equal(descent.weights, descent.path[-1])
 
 
 @pytest.mark.parametrize(("n_steps", "n_averaged"), [(1, 1), (4, 1), (5, 2), (8, 2), (100, 25)])

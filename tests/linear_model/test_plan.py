@@ -8,12 +8,15 @@ import pytest
 from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import BudgetExhaustedError, CalibrationError, PrivacyError
 from skdp.linear_model._plan import make_plan, warn_about_weak_promises
+from skdp.mechanisms._counts import NORM_EXPONENTS
 from skdp.mechanisms._plan import SENSITIVITY_FACTOR
 from skdp.privacy import SubsampledGaussian, get_epsilon
 
 
-def plan_of(n_rows=800, n_features=20, **params):
-    return make_plan(DPSGDClassifier(**params), n_rows=n_rows, n_features=n_features)
+def plan_of(n_rows=800, n_features=20, n_classes=2, **params):
+    return make_plan(
+        DPSGDClassifier(**params), n_rows=n_rows, n_features=n_features, n_classes=n_classes
+    )
 
 
 def warnings_of(plan):
@@ -38,7 +41,7 @@ def test_calibrated_runs_spend_between_99_percent_and_all_of_the_budget(
     mechanism = plan.gradient.mechanism
     assert mechanism.sample_rate == min(batch_size, n_rows) / n_rows
     assert mechanism.n_steps == math.ceil(n_epochs * n_rows / min(batch_size, n_rows) - 1e-9)
-    assert plan.epsilon == get_epsilon(mechanism, plan.delta)
+    assert plan.epsilon == get_epsilon(plan.mechanisms, plan.delta)
 
 
 @pytest.mark.parametrize("epsilon", ["auto", 1.0])
@@ -47,6 +50,52 @@ def test_the_default_budget_is_one(epsilon):
     plan = plan_of(epsilon=epsilon)
     assert 0.99 <= plan.epsilon <= 1.0
     assert plan.gradient.noise_multiplier > 0
+
+
+def test_counts_are_released_before_the_first_step_where_noise_is_calibrated():
+    """Class counts for the intercept, a histogram of norms for the scale; both in the plan."""
+    plan = plan_of(n_classes=3)
+    classes, norms, steps = plan.mechanisms
+    assert (plan.class_counts.n_bins, plan.class_counts.centred) == (3, True)
+    assert plan.norm_counts.n_bins == len(NORM_EXPONENTS)
+    assert (classes, norms) == (plan.class_counts.mechanism, plan.norm_counts.mechanism)
+    assert steps == plan.gradient.mechanism
+    assert get_epsilon(steps, plan.delta) < plan.epsilon
+
+
+@pytest.mark.parametrize(
+    ("params", "classes", "norms"),
+    [
+        ({"fit_intercept": False}, False, True),
+        ({"clip_threshold": 2.0}, True, False),
+        ({"max_row_norm": 3.0}, True, False),
+        ({"noise_multiplier": 2.0}, False, False),
+        ({"learning_rate": 0.1}, True, True),
+    ],
+)
+def test_what_is_known_is_not_estimated(params, classes, norms):
+    """A release that nothing would read is not paid for."""
+    plan = plan_of(**params)
+    assert (plan.class_counts is not None) == classes
+    assert (plan.norm_counts is not None) == norms
+
+
+def test_nothing_is_paid_for_counts_that_would_drown():
+    """With a handful of rows the whole budget goes to the steps."""
+    assert len(plan_of(n_rows=5).mechanisms) == 1
+
+
+def test_releases_adapt_threshold_and_rate_and_nothing_that_costs():
+    """Sample rate, noise multiplier and steps are fixed before the first release."""
+    plan = plan_of()
+    adapted = plan.adapted(scale=100.0, lead=0.5)
+    assert adapted.mechanisms == plan.mechanisms
+    assert adapted.epsilon == plan.epsilon
+    assert adapted.gradient.clip_threshold == 100 * plan.gradient.clip_threshold
+    assert adapted.gradient.intercept_column == 100.0
+    assert adapted.learning_rate < plan.learning_rate / 100**2
+    given = plan_of(learning_rate=0.25).adapted(scale=100.0, lead=0.5)
+    assert given.learning_rate == 0.25
 
 
 @pytest.mark.parametrize("epsilon", ["auto", None])

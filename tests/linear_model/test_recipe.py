@@ -7,6 +7,7 @@ import pytest
 from skdp.linear_model._recipe import (
     calibrated_hyperparameters,
     n_steps_of,
+    slower_where_one_class_leads,
     textbook_hyperparameters,
 )
 
@@ -18,43 +19,75 @@ AUTO = {
 }
 
 
-def recipe(n_rows=1000, n_features=20, epsilon=1.0, **given):
+def recipe(n_rows=1000, n_features=20, n_classes=2, mu=0.27, **given):
     return calibrated_hyperparameters(
-        n_rows=n_rows, n_features=n_features, epsilon=epsilon, delta=1e-5, **(AUTO | given)
+        n_rows=n_rows, n_features=n_features, n_classes=n_classes, mu=mu, **(AUTO | given)
     )
 
 
-def training_time(n_rows, n_features):
-    """2 n mu / sqrt(d + 1); mu of (1, 1e-5) is 0.268, from its own closed form elsewhere."""
-    return 2 * n_rows * 0.26805 / math.sqrt(n_features + 1)
+def time_of(settings):
+    """Steps times rate, in units of the threshold."""
+    return settings.n_steps * settings.learning_rate * settings.clip_threshold
 
 
-def test_the_default_is_a_hundred_full_batch_steps_at_the_recipes_rate():
-    """Where the rate stays at or below 3."""
+def test_the_training_time_grows_with_what_the_data_and_the_budget_can_tell():
+    """In proportion to n mu, and with the cube root of the columns; the shares left for steps
+    differ a little."""
+    base = time_of(recipe())
+    assert time_of(recipe(n_rows=2000)) == pytest.approx(2 * base, rel=0.1)
+    assert time_of(recipe(mu=0.54)) == pytest.approx(2 * base, rel=0.1)
+    assert time_of(recipe(n_features=167)) == pytest.approx(base / 2, rel=1e-9)
+
+
+def test_what_is_released_and_what_the_steps_get_add_up_to_the_budget():
+    """In squares of mu."""
     settings = recipe()
-    assert (settings.batch_size, settings.n_steps, settings.clip_threshold) == (1000, 100, 1.0)
-    assert settings.learning_rate == pytest.approx(training_time(1000, 20) / 100, rel=1e-3)
+    of_steps = settings.signal * 21 / 1000
+    spent = settings.class_mu**2 + settings.norm_mu**2 + of_steps**2
+    assert spent == pytest.approx(0.27**2)
+    assert 0 < settings.class_mu**2 < 0.13 * 0.27**2
+    assert 0 < settings.norm_mu**2 < 0.021 * 0.27**2
 
 
-def test_the_number_of_steps_grows_to_300_where_the_rate_would_pass_3():
-    """And the rate stays there."""
-    middle, large = recipe(n_rows=3000), recipe(n_rows=30_000)
-    assert middle.n_steps == math.ceil(training_time(3000, 20) / 3)
-    assert 100 < middle.n_steps < 300
-    assert middle.learning_rate <= 3.0
-    assert (large.n_steps, large.learning_rate) == (300, 3.0)
+def test_steps_grow_from_30_to_300_and_then_the_rate_stays_at_3():
+    """In units of the threshold."""
+    assert recipe().n_steps == 30
+    middle, large = recipe(n_rows=3000), recipe(n_rows=100_000)
+    assert 30 < middle.n_steps < 300
+    assert middle.learning_rate * middle.clip_threshold <= 3.0
+    assert large.n_steps == 300
+    assert large.learning_rate * large.clip_threshold == pytest.approx(3.0)
 
 
-def test_the_rate_is_in_units_of_the_threshold():
-    """A threshold of 10 scales the sums by 10 at most, so the rate is a tenth."""
-    assert recipe(clip_threshold=10.0).learning_rate == pytest.approx(recipe().learning_rate / 10)
+def test_the_threshold_grows_with_the_signal_within_bounds():
+    """From 0.6 to the norm of a typical (row, 1), at which hardly anything is clipped."""
+    assert recipe(n_rows=50).clip_threshold == 0.6
+    assert recipe(n_rows=10**6).clip_threshold == pytest.approx(math.sqrt(21))
+    assert 0.6 < recipe().clip_threshold < math.sqrt(21)
+    assert recipe(n_classes=5).clip_threshold < recipe().clip_threshold
+
+
+def test_a_given_threshold_is_kept_and_the_rate_is_in_its_units():
+    """A threshold of 10 scales the sums by 10 at most, so the rate is a tenth of that of 1."""
+    one, ten = recipe(clip_threshold=1.0), recipe(clip_threshold=10.0)
+    assert ten.clip_threshold == 10.0
+    assert ten.learning_rate == pytest.approx(one.learning_rate / 10)
+    assert ten.norm_mu == 0.0
+
+
+def test_a_public_bound_on_the_rows_stands_for_their_scale():
+    """So no histogram is paid for, unless a threshold fixes the units anyway."""
+    assert recipe(max_row_norm=7.0).typical_norm == 7.0
+    assert recipe(max_row_norm=7.0).norm_mu == 0.0
+    assert recipe(max_row_norm=7.0, clip_threshold=1.0).typical_norm is None
 
 
 def test_a_given_rate_sets_the_number_of_steps():
     """The same training time in larger or smaller steps, within 300."""
-    time = training_time(1000, 20)
-    assert recipe(learning_rate=2.0).n_steps == pytest.approx(time / 2, abs=1)
-    assert recipe(learning_rate=2.0).learning_rate == 2.0
+    time = time_of(recipe())
+    settings = recipe(learning_rate=2.0)
+    assert settings.learning_rate == 2.0
+    assert settings.n_steps == math.ceil(time / (2.0 * settings.clip_threshold))
     assert recipe(learning_rate=1e-9).n_steps == 300
 
 
@@ -62,19 +95,46 @@ def test_given_epochs_set_the_rate():
     """The same training time over as many steps as asked for."""
     settings = recipe(n_epochs=50, batch_size=100)
     assert settings.n_steps == 500
-    assert settings.learning_rate == pytest.approx(training_time(1000, 20) / 500, rel=1e-3)
+    assert time_of(settings) == pytest.approx(time_of(recipe()))
 
 
 def test_small_batches_get_the_steps_that_keep_their_noise_moderate():
     """(mu / q)^2, and never more than 100 epochs."""
-    assert recipe(batch_size=64).n_steps == 100
-    assert recipe(n_rows=10_000, batch_size=100).n_steps == math.ceil((0.26805 * 100) ** 2)
+    assert recipe(batch_size=64).n_steps == 30
+    settings = recipe(n_rows=10_000, batch_size=100)
+    of_steps = settings.signal * 21 / 10_000
+    assert settings.n_steps == math.ceil((of_steps * 100) ** 2)
     assert recipe(n_rows=200_000, batch_size=100).n_steps == 100 * 2000
 
 
-def test_a_batch_larger_than_the_data_is_the_data():
-    """The divisor is what can be drawn."""
+def test_batches_are_full_until_a_step_reads_ten_million_numbers():
+    """Then as many rows as that, and at least a tenth."""
+    assert recipe(n_rows=10**5, n_features=100).batch_size == 10**5
+    assert recipe(n_rows=10**6, n_features=50).batch_size == 2 * 10**5
+    assert recipe(n_rows=10**6, n_features=1000).batch_size == 10**5
     assert recipe(batch_size=10**9).batch_size == 1000
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 30, 10**4, 10**9])
+@pytest.mark.parametrize("n_features", [1, 20, 10**5])
+@pytest.mark.parametrize("n_classes", [2, 3, 100])
+@pytest.mark.parametrize("mu", [1e-4, 0.27, 40.0])
+def test_every_size_has_a_usable_recipe(n_rows, n_features, n_classes, mu):
+    """Finite, positive, and within the budget."""
+    settings = recipe(n_rows, n_features, n_classes, mu)
+    assert 0 < settings.learning_rate < math.inf
+    assert 0.6 <= settings.clip_threshold < math.inf
+    assert 1 <= settings.batch_size <= n_rows
+    assert settings.n_steps >= 30
+    assert settings.class_mu**2 + settings.norm_mu**2 <= 0.15 * mu**2
+
+
+def test_only_a_leading_class_and_little_signal_slow_the_rate():
+    """Balanced classes never do, and plenty of signal makes it forget."""
+    assert slower_where_one_class_leads(1.0, 0.0) == 1.0
+    assert slower_where_one_class_leads(0.4, 0.4) == pytest.approx(1 / 3)
+    assert slower_where_one_class_leads(1000.0, 0.4) > 0.999
+    assert slower_where_one_class_leads(math.inf, 0.9) == 1.0
 
 
 def test_the_textbook_values():

@@ -1,0 +1,93 @@
+"""Noisy counts of rows in public bins: one Gaussian release, each row in one bin at most."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from skdp.mechanisms._noise import RandomSource
+from skdp.mechanisms._rows import rows_of
+from skdp.privacy import Gaussian
+
+__all__ = ["NORM_EXPONENTS", "CountPlan", "noisy_counts", "norm_bins"]
+
+# Public bins of row norms, by powers of two; the outer bins also hold what lies beyond them.
+NORM_EXPONENTS = np.arange(-24, 40)
+
+
+@dataclass(frozen=True)
+class CountPlan:
+    """What decides a release of counts.
+
+    Parameters
+    ----------
+    n_bins : int
+        Number of public bins.
+    noise_multiplier : float
+        Standard deviation of the noise over the sensitivity.
+    centred : bool
+        Whether each row adds its bin's indicator minus `1 / n_bins` everywhere, which is a shorter
+        vector; the counts then come without their mean.
+    """
+
+    n_bins: int
+    noise_multiplier: float
+    centred: bool = False
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 norm of what one row adds: 1, or sqrt(1 - 1 / n_bins) where it is centred."""
+        return math.sqrt(1.0 - 1.0 / self.n_bins) if self.centred else 1.0
+
+    @property
+    def noise_scale(self) -> float:
+        """Standard deviation of the noise on every count."""
+        return self.noise_multiplier * self.sensitivity
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """The release as the accountant sees it."""
+        return Gaussian(self.noise_multiplier)
+
+
+def noisy_counts(bins: np.ndarray, plan: CountPlan, source: RandomSource) -> np.ndarray:
+    """Count the rows in each bin and add noise.
+
+    Guarantee: one run of `plan.mechanism`, for neighbours that differ in one row which
+    contributes nothing in one of them.
+
+    Parameters
+    ----------
+    bins : ndarray of int of shape (n_rows,)
+        Each row's bin; negative for a row that contributes nothing.
+    plan : CountPlan
+        Bins and noise.
+    source : RandomSource
+        The stream of this release.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_bins,)
+        Noisy, so perhaps negative.
+    """
+    counted = bins[bins >= 0]
+    counts = np.bincount(counted, minlength=plan.n_bins).astype(np.float64)
+    if plan.centred:
+        counts -= len(counted) / plan.n_bins
+    return counts + plan.noise_scale * source.normal((plan.n_bins,))
+
+
+def norm_bins(X) -> np.ndarray:
+    """Bin of each row's norm: which power of two it reaches, and -1 for a row of zeros.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+        Rows.
+    """
+    norms = rows_of(X).norms()
+    # frexp writes a number as m 2^e with m in [1/2, 1), so floor(log2) is e - 1, exactly.
+    exponents = np.frexp(norms)[1] - 1
+    exponents[np.isinf(norms)] = NORM_EXPONENTS[-1]
+    bins = np.clip(exponents, NORM_EXPONENTS[0], NORM_EXPONENTS[-1]) - NORM_EXPONENTS[0]
+    return np.where(norms > 0.0, bins, -1)
