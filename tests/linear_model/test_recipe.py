@@ -10,6 +10,7 @@ from skdp.linear_model._recipe import (
     slower_where_one_class_leads,
     textbook_hyperparameters,
 )
+from skdp.privacy import calibrate_noise_multiplier
 
 AUTO = {
     "batch_size": "auto",
@@ -99,12 +100,22 @@ def test_given_epochs_set_the_rate():
 
 
 def test_small_batches_get_the_steps_that_keep_their_noise_moderate():
-    """(mu / q)^2, and never more than 100 epochs."""
-    assert recipe(batch_size=64).n_steps == 30
+    """3 (mu / q)^2, and never more than 100 epochs."""
+    assert recipe(batch_size=500).n_steps == 30
     settings = recipe(n_rows=10_000, batch_size=100)
     of_steps = settings.signal * 21 / 10_000
-    assert settings.n_steps == math.ceil((of_steps * 100) ** 2)
+    assert settings.n_steps == math.ceil(3 * (of_steps * 100) ** 2)
     assert recipe(n_rows=200_000, batch_size=100).n_steps == 100 * 2000
+
+
+@pytest.mark.parametrize("batch_size", [16, 64, 256])
+def test_small_batches_at_these_steps_need_at_most_a_quarter_more_noise(batch_size):
+    """Noise over batch size and square root of steps, by the exact accountant, against full
+    batches of the same budget."""
+    mu = 1 / calibrate_noise_multiplier(1.0, 1e-5, 1.0, 1)
+    settings = recipe(n_rows=800, mu=mu, batch_size=batch_size)
+    noise = calibrate_noise_multiplier(1.0, 1e-5, batch_size / 800, settings.n_steps)
+    assert noise * 800 / batch_size <= 1.25 * math.sqrt(settings.n_steps) / mu
 
 
 def test_batches_are_full_until_a_step_reads_ten_million_numbers():

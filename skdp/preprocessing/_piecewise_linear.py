@@ -1,0 +1,263 @@
+"""PiecewiseLinearFeatures: columns as piecewise-linear features on public knots.
+
+A linear model on these features is an additive model: a sum of one curve a column, each linear
+from knot to knot (Eilers and Marx 1996, "Flexible smoothing with B-splines and penalties", with
+degree 1). The curves cost no budget, since nothing about them but their heights is learned.
+"""
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._sklearn import adopt_input_names, fit_context, validate_without_leaks
+
+__all__ = ["PiecewiseLinearFeatures"]
+
+_DATA_CHECKS = {
+    "dtype": [np.float64, np.float32],
+    # Missing values pass through, as in BoundedScaler: a constant may replace them after.
+    "ensure_all_finite": "allow-nan",
+}
+
+
+class PiecewiseLinearFeatures(TransformerMixin, BaseEstimator):
+    """Replace columns by piecewise-linear features on public knots.
+
+    A linear classifier behind this transformer draws a curve for each column instead of a line:
+    it becomes an additive model. Knots learned from the rows, such as quantiles, would let one
+    row move the features of all others. This transformer looks at no data:
+
+    - `fit` reads the shape and the column names, and nothing else;
+    - each row's output depends on that row and on the knots alone, so it costs no budget.
+
+    A value is shared between the two knots beside it: the nearer a knot, the larger its share.
+    All other knots of the column get none, and beyond the first and the last knot that knot gets
+    all. Of k knots come k features, the shares less 1 / k, times `k * sqrt(3 / (2 * k - 3))`.
+    That gives the features a mean square of one, as standardised columns have, where values are
+    spread evenly over the intervals. Their norm is nearly the same wherever a value lies, so that
+    clipping treats all rows alike.
+
+    Choose the knots from what is known without the data, closer together where the curve may
+    bend or where many values are expected, and the outer ones where some still are: seven to
+    nine served well on tables of ten thousands of rows. Give columns of zeros and ones, such as
+    one-hot columns, no knots, by a mapping that leaves them out: a weight says all there is to
+    say of them. Missing values stay missing, in every feature of the column;
+    `SimpleImputer(strategy="constant", fill_value=0)` after this transformer gives them no
+    effect, which is the mean height of the curve at the knots.
+
+    Parameters
+    ----------
+    knots : sequence of floats, or mapping, default=(-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1)
+        At least two increasing numbers, in the units of the columns, for every column; the
+        default spans what `BoundedScaler` returns. Or a mapping from column name, or from
+        position, to such a sequence: columns that it does not name pass through unchanged.
+
+    Attributes
+    ----------
+    knots_ : dict of int to ndarray
+        The knots of each replaced column, by the column's position.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` had names that are all text.
+
+    See Also
+    --------
+    sklearn.preprocessing.SplineTransformer : The same curves, for `degree=1`, given knots and
+        `extrapolation="constant"`, on another scale and with as many knots in every column;
+        knots that it places itself depend on the rows.
+
+    Examples
+    --------
+    Half way between two knots, a value is shared evenly:
+
+    >>> import numpy as np
+    >>> from skdp.preprocessing import PiecewiseLinearFeatures
+    >>> features = PiecewiseLinearFeatures(knots=[0, 10, 20]).fit([[5.0]])
+    >>> features.transform([[0.0], [5.0], [10.0], [99.0]])
+    array([[ 2. , -1. , -1. ],
+           [ 0.5,  0.5, -1. ],
+           [-1. ,  2. , -1. ],
+           [-1. , -1. ,  2. ]])
+
+    A column without knots passes through:
+
+    >>> features = PiecewiseLinearFeatures(knots={0: [18, 40, 90]}).fit([[30, 1]])
+    >>> features.get_feature_names_out(["age", "smoker"]).tolist()
+    ['age_at_18', 'age_at_40', 'age_at_90', 'smoker']
+    """
+
+    # Checked where they are used, with messages that say more than a type would.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"knots": "no_validation"}
+
+    def __init__(self, knots: Any = (-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1)):
+        self.knots = knots
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Check the knots against the number and names of the columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; their values are checked for being numbers, and not used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : PiecewiseLinearFeatures
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            Where `knots` cannot be used.
+        """
+        stand_in, learned_names = adopt_input_names(self)
+        validate_without_leaks(stand_in, X, **_DATA_CHECKS)
+        names = learned_names()
+        knots = _knots_by_position(
+            self.knots, names["n_features_in_"], names.get("feature_names_in_")
+        )
+        for stale in ("feature_names_in_", *names):
+            vars(self).pop(stale, None)
+        vars(self).update(names, knots_=knots)
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Replace each column that has knots by its features, in its place.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; NaN becomes NaN in every feature of its column.
+
+        Returns
+        -------
+        X_features : ndarray of shape (n_samples, n_features_out)
+            One feature a knot; columns without knots as they were.
+        """
+        check_is_fitted(self)
+        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        widths = [len(self.knots_.get(column, [0])) for column in range(X.shape[1])]
+        ends = np.cumsum(widths)
+        features = np.empty((X.shape[0], ends[-1]), dtype=X.dtype)
+        for column, (width, end) in enumerate(zip(widths, ends, strict=True)):
+            values = X[:, column]
+            knots = self.knots_.get(column)
+            features[:, end - width : end] = (
+                values[:, np.newaxis] if knots is None else _scaled_shares(values, knots)
+            )
+        return features
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Name the features: the column's name, `_at_`, and the knot.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns, where `X` had none.
+
+        Returns
+        -------
+        feature_names_out : ndarray of str objects
+            Names of what `transform` returns, in its order.
+        """
+        # Only to check input_features: features and columns are not one to one here.
+        columns = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        names = [
+            name
+            for column, prefix in enumerate(columns)
+            for name in (
+                [f"{prefix}_at_{_short(knot)}" for knot in self.knots_[column]]
+                if column in self.knots_
+                else [prefix]
+            )
+        ]
+        return np.asarray(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _scaled_shares(values: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """Shares of the values between their knots, centred and scaled.
+
+    With u uniform on an interval, the shares u and 1 - u have squares of mean 2 / 3 together, and
+    less their mean 1 / k the k shares have squares of 2 / 3 - 1 / k. The factor makes that k.
+    """
+    k = len(knots)
+    # Values and knots of opposite signs may be further apart than the largest double.
+    with np.errstate(over="ignore"):
+        passed = (values[:, np.newaxis] - knots[:-1]) / np.diff(knots)
+    # How much of each interval lies below the value: ones, then a share, then zeros.
+    passed = np.clip(passed, 0, 1)
+    shares = -np.diff(passed, axis=1, prepend=1, append=0)
+    return (shares - 1 / k) * (k * np.sqrt(3 / (2 * k - 3)))
+
+
+def _short(knot: float) -> str:
+    """The shortest text that gives the number back, without a trailing `.0`."""
+    return repr(float(knot)).removesuffix(".0")
+
+
+def _knots_by_position(
+    knots: Any, n_features: int, feature_names: np.ndarray | None
+) -> dict[int, np.ndarray]:
+    if not isinstance(knots, Mapping):
+        same = _checked_knots(knots, "knots")
+        return {column: same.copy() for column in range(n_features)}
+    by_position: dict[int, np.ndarray] = {}
+    for key, value in knots.items():
+        column = _position(key, n_features, feature_names)
+        if column in by_position:
+            raise ValueError(f"knots names column {column} twice, once by {key!r}")
+        by_position[column] = _checked_knots(value, f"knots[{key!r}]")
+    return dict(sorted(by_position.items()))
+
+
+def _position(key: Any, n_features: int, feature_names: np.ndarray | None) -> int:
+    if isinstance(key, str):
+        if feature_names is None:
+            raise ValueError(
+                f"knots names column {key!r}, which needs columns named by text: pass a DataFrame "
+                "with such names, or a mapping from positions"
+            )
+        if key not in feature_names:
+            raise ValueError(f"knots names column {key!r}, which is not in X")
+        return feature_names.tolist().index(key)
+    if not isinstance(key, Integral) or isinstance(key, bool) or not 0 <= key < n_features:
+        raise ValueError(
+            f"a mapping in knots goes from column names, or positions from 0 to {n_features - 1}, "
+            f"got {key!r}"
+        )
+    return int(key)
+
+
+def _checked_knots(value: Any, name: str) -> np.ndarray:
+    try:
+        knots = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        knots = np.empty(0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        usable = (
+            knots.ndim == 1
+            and knots.size >= 2
+            and np.isfinite(knots[-1] - knots[0])
+            and bool(np.all(np.diff(knots) > 0))
+        )
+    if not usable:
+        raise ValueError(
+            f"{name} must be at least two increasing, finite numbers, chosen without looking at "
+            f"the data, got {value!r}"
+        )
+    return knots
