@@ -3,6 +3,7 @@
 import math
 import warnings
 
+import numpy as np
 import pytest
 
 from skdp import DPSGDClassifier, PrivacyWarning
@@ -187,3 +188,30 @@ def test_warnings_name_what_weakens_the_promise_and_nothing_else_warns(params, w
     assert len(messages) == len(words)
     for message, word in zip(messages, words, strict=True):
         assert word in message
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "params",
+    [{"epsilon": 0.1}, {"epsilon": 3.0}, {"batch_size": 64}, {"epsilon": 3.0, "batch_size": 100}],
+)
+def test_an_independent_accountant_finds_the_same_cost(params):
+    """dp-accounting prices what stands on the fitted object, every release before the first step
+    included."""
+    import dp_accounting
+    from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(800, 20)), np.arange(800) % 2
+    model = DPSGDClassifier(random_state=0, **params).fit(X, y)
+    assert len(model.mechanisms_) == 3
+    accountant = PLDAccountant()
+    for release in model.mechanisms_:
+        event = dp_accounting.GaussianDpEvent(release.noise_multiplier)
+        if isinstance(release, SubsampledGaussian):
+            if release.sample_rate < 1:
+                event = dp_accounting.PoissonSampledDpEvent(release.sample_rate, event)
+            accountant.compose(event, release.n_steps)
+        else:
+            accountant.compose(event)
+    assert model.epsilon_ == pytest.approx(accountant.get_epsilon(model.delta_), rel=2e-3)
