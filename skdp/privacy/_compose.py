@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 
-from skdp.privacy._step import Floats, Lattice
+from skdp.privacy._step import Floats, Lattice, dot
 from skdp.privacy._tilt import Demand, Tilt, lattice_law, tilt
 
 __all__ = ["ComposedLoss", "Reading", "Window"]
@@ -113,14 +113,14 @@ class ComposedLoss:
         distance *= self._order
         self._kernel *= np.exp(distance, out=distance)
         np.negative(self._kernel, out=self._kernel)
-        self._error = error * float(np.linalg.norm(self._kernel))
+        self._error = error * math.sqrt(dot(self._kernel, self._kernel))
 
     def _loss(self, index: int) -> float:
         return self._lowest + index * self._spacing
 
     def _delta(self, index: int) -> float:
         tilted = self._tilted[index : index + self._kernel.size]
-        total = max(float(tilted @ self._kernel[: tilted.size]) + self._error, 0.0)
+        total = max(dot(tilted, self._kernel[: tilted.size]) + self._error, 0.0)
         # Where the kernel underflows, it is below this, and the tilted masses add up to 1.
         total += _TINIEST
         log_delta = self._log_scale - self._order * self._loss(index) + math.log(total)
@@ -176,13 +176,16 @@ class ComposedLoss:
 def _compose(lattices: Sequence[Lattice], order: float, window: Window) -> tuple[Floats, float]:
     """Tilted masses of the composition in the window, and an L2 bound on their rounding."""
     size = window.size
+    if len(lattices) == 1 and lattices[0].n_steps == 1:
+        return np.roll(_wrapped(lattices[0], order, size), -(window.first % size)), 0.0
     rounding = 8 * math.log2(size) * _UNIT
     product, log_bound = _spectrum(lattices, order, size, rounding)
     # How far the true spectrum may be from the computed one, at each frequency.
     surplus = np.exp(log_bound, out=log_bound)
-    surplus -= np.abs(product)
-    error = _l2(surplus, size) + rounding * _l2(product, size)
-    del log_bound, surplus
+    modulus = np.abs(product)
+    surplus -= modulus
+    error = _l2(surplus, size) + rounding * _l2(modulus, size)
+    del log_bound, surplus, modulus
     tilted = irfft(product, size, overwrite_x=True)
     del product
     return np.roll(tilted, -(window.first % size)), error
@@ -220,6 +223,6 @@ def _wrapped(lattice: Lattice, order: float, size: int) -> Floats:
     return np.asarray(np.bincount(index % size, weights=weights, minlength=size), dtype=np.float64)
 
 
-def _l2(half_spectrum: npt.NDArray[np.inexact[Any]], size: int) -> float:
-    """L2 norm of the sequence whose transform has this non-redundant half."""
-    return math.sqrt(2 / size) * float(np.linalg.norm(half_spectrum))
+def _l2(half_modulus: Floats, size: int) -> float:
+    """L2 norm of the sequence whose transform's non-redundant half has these moduli."""
+    return math.sqrt(2 / size * dot(half_modulus, half_modulus))

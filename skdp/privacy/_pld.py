@@ -168,7 +168,7 @@ class Direction:
             needed = self._spacing(laws, best, reading.demand)
             if needed > 0.7 * spacing:
                 return reading
-            previous, spacing = reading, 0.7 * needed
+            previous, spacing = reading, needed
             laws = [cut_high_losses(law, reading.epsilon, reading.delta) for law in laws]
         return previous
 

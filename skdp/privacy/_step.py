@@ -28,7 +28,7 @@ from scipy.special import gammaln, log_ndtr, ndtr, ndtri, xlog1py, xlogy
 
 from skdp.privacy._mechanism import GroupedGaussian
 
-__all__ = ["Floats", "Lattice", "Step", "discretize_add", "discretize_remove", "log_sum_exp"]
+__all__ = ["Floats", "Lattice", "Step", "discretize_add", "discretize_remove", "dot", "log_sum_exp"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -100,7 +100,7 @@ class Step:
     def cuts(self, losses: Floats) -> Floats:
         """Outcomes at which ``l`` takes the values `losses`."""
         near = np.expm1(np.clip(losses, -1.0, 1.0)) / self._active
-        far = np.exp(np.minimum(self._log_idle - losses, -_UNIT))
+        far = np.exp(np.minimum(self._log_idle - losses, -2 * _UNIT))
         target = np.where(
             np.abs(losses) < 1,
             np.log1p(np.maximum(near, _UNIT - 1)),
@@ -268,6 +268,11 @@ def _lattice(step: Step, start: float, spacing: float, masses: Floats, infinite:
         log_mass = np.log(masses)
     infinite = infinite * (1 + 1e-9) + _RAREST_COUNT
     return Lattice(start, spacing, log_mass, infinite, step.n_steps)
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """Sum of products, on one core: threads cost more than they save, and grids run in parallel."""
+    return float(np.einsum("i,i->", a, b))
 
 
 def log_sum_exp(terms: Floats) -> Floats:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from skdp.privacy._step import Floats, Lattice, Step
+from skdp.privacy._step import Floats, Lattice, Step, dot
 
 __all__ = [
     "TOLERANCE",
@@ -131,8 +131,8 @@ def tilt(laws: Sequence[Law], order: float) -> Tilt:
         top = float(weights.max())
         weights = np.exp(weights - top)
         total = float(weights.sum())
-        centre = float(weights @ losses) / total
-        variance += n_steps * float(weights @ (losses - centre) ** 2) / total
+        centre = dot(weights, losses) / total
+        variance += n_steps * dot(weights, (losses - centre) ** 2) / total
         log_moment += n_steps * (top + math.log(total))
         mean += n_steps * centre
     return Tilt(order, log_moment, mean, variance)
@@ -221,7 +221,7 @@ def spacing_for(laws: Sequence[Law], anchors: Sequence[float], best: Tilt, deman
     def excess(spacing: float) -> float:
         # For wide spacings the mean grows only linearly: mass moves up by less than a spacing.
         inside = spacing * spacing / (6 + spacing)
-        added = sum(float(w @ np.minimum(spacing * d, inside)) for w, d in parts)
+        added = sum(dot(w, np.minimum(spacing * d, inside)) for w, d in parts)
         # A composed loss at epsilon contains at least one step that is not at its anchor.
         return max(added, demand.curvature * inside) - allowed
 

@@ -140,6 +140,7 @@ def test_every_question_has_an_answer(noise, rate, n_steps, delta):
     assert cost.method in {"pld", "closed form", "total variation"}
 
 
+@pytest.mark.slow
 @property_test
 @given(noises, rates, steps, deltas, st.floats(1.001, 3))
 def test_epsilon_is_monotone(noise, rate, n_steps, delta, factor):

@@ -98,6 +98,7 @@ def test_the_number_of_steps_has_a_floor_and_a_ceiling():
     assert calibrate_n_steps(5.0, 1e-5, 2.0, 1.0) == 5
 
 
+@pytest.mark.slow
 @property_test
 @given(powers_of_ten(-1, 1.5), powers_of_ten(-8, -3), powers_of_ten(-3, 0), st.integers(1, 3000))
 def test_steps_invert_noise(epsilon, delta, rate, n_steps):

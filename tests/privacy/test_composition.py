@@ -158,6 +158,7 @@ def test_infinite_and_zero_losses_are_told_apart():
     assert get_epsilon(Gaussian(1e300), 1e-12) == 0.0
 
 
+@pytest.mark.slow
 def test_wild_numbers_have_an_answer():
     """Far outside of what anyone trains with: no exception, no NaN, and no warning."""
     with np.errstate(all="raise"):
