@@ -40,6 +40,7 @@ _LEAST_NOISE = 1e-100
 _NOISE_RANGE = (1e-4, 1e9)
 _LEAST_RATE = 1e-15
 _MOST_STEPS = 10**9
+_LARGEST_GROUP = 10**4
 _LEAST_DELTA = 1e-100
 
 
@@ -143,7 +144,7 @@ def get_delta(mechanism: Mechanism | Sequence[Mechanism], epsilon: float) -> flo
     Returns
     -------
     delta : float
-        Never below the true delta; 1 without noise, and at least 1e-30 otherwise.
+        Never below the true delta, but for deltas too small for a double; 1 without noise.
 
     Examples
     --------
@@ -212,5 +213,6 @@ def _suits_grids(parts: tuple[GroupedGaussian, ...]) -> bool:
         and part.noise_multiplier <= high
         and part.sample_rate >= _LEAST_RATE
         and part.n_steps <= _MOST_STEPS
+        and part.group_size <= _LARGEST_GROUP
         for part in parts
     )

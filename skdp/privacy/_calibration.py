@@ -109,18 +109,28 @@ def calibrate_n_steps(
     n_steps : int
         0 if one step is already too much; at most 10,000,000, also where more would fit.
 
+    Raises
+    ------
+    CalibrationError
+        If a row takes part in that many steps with probability at most `delta`: delta would pay
+        for publishing it as it is, and noise would have no part in the answer.
+
     Examples
     --------
     >>> from skdp.privacy import calibrate_n_steps
     >>> calibrate_n_steps(5.0, 1e-5, noise_multiplier=2.0, sample_rate=0.08)
     654
     """
-    return _n_steps(
+    rate = check_sample_rate(sample_rate)
+    steps = _n_steps(
         check_budget(epsilon),
         check_delta(delta),
         check_noise_multiplier(noise_multiplier),
-        check_sample_rate(sample_rate),
+        rate,
     )
+    if 0 < steps * rate <= delta:
+        raise _delta_pays(steps * rate, delta)
+    return steps
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -134,11 +144,7 @@ def _noise_multiplier(
     # The probability of ever taking part, and a bound on it: either says that delta pays.
     ever = -math.expm1(n_steps * math.log1p(-sample_rate)) if sample_rate < 1 else 1.0
     if sample_rate * n_steps <= delta or ever <= delta:
-        raise CalibrationError(
-            f"sample_rate * n_steps = {sample_rate * n_steps:.3g} against delta = {delta:.3g}: "
-            "a row takes part so rarely that delta alone pays for such a run, even without any "
-            "noise. Use a smaller delta (below 1 / n_samples), a larger batch or more steps."
-        )
+        raise _delta_pays(sample_rate * n_steps, delta)
 
     def spent(log_noise: float) -> float:
         mechanism = SubsampledGaussian(math.exp(log_noise), sample_rate, n_steps)
@@ -151,9 +157,17 @@ def _noise_multiplier(
         )
 
     # By the central limit theorem a run is about one Gaussian release.
-    ratio = (gaussian_mu(epsilon, delta) / sample_rate) ** 2 / n_steps
+    ratio = min(max(gaussian_mu(epsilon, delta) / sample_rate, 1e-150), 1e150) ** 2 / n_steps
     guess = -math.log(ratio if sample_rate == 1 else math.log1p(ratio)) / 2
     return math.exp(_fall_to(spent, epsilon, guess))
+
+
+def _delta_pays(taking_part: float, delta: float) -> CalibrationError:
+    return CalibrationError(
+        f"sample_rate * n_steps = {taking_part:.3g} against delta = {delta:.3g}: a row takes part "
+        "so rarely that delta alone pays for such a run, even without any noise. Use a smaller "
+        "delta (below 1 / n_samples), a larger batch or more steps."
+    )
 
 
 def _fall_to(spent: Callable[[float], float], budget: float, guess: float) -> float:

@@ -211,7 +211,14 @@ def check_real(name: str, value: float) -> float:
     """Return a real number as a float; flags and text are not numbers."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number; got {value!r}.")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be within the range of doubles.") from None
+
+
+# Counts up to here are exact as doubles.
+_LARGEST_COUNT = 2**53
 
 
 def check_count(name: str, value: int) -> int:
@@ -220,6 +227,8 @@ def check_count(name: str, value: int) -> int:
         raise TypeError(f"{name} must be a whole number; got {value!r}.")
     if value < 1:
         raise ValueError(f"{name} must be at least 1; got {value!r}.")
+    if value > _LARGEST_COUNT:
+        raise ValueError(f"{name} must be at most {_LARGEST_COUNT:,}.")
     return int(value)
 
 

@@ -120,6 +120,7 @@ def _log_moment(noise: float, log_idle: float, order: int) -> float:
     log_active = math.log(-math.expm1(log_idle))
     terms = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
     terms += (order - k) * log_idle + k * log_active + (k * (k - 1) / noise) / noise / 2
-    # Rounding must not take away from the bound.
-    rounding = 1e-15 * float(gammaln(order + 1) - order * min(log_idle, log_active) + 8)
+    # Rounding must not take away from the bound: a few units of the largest of the parts.
+    largest = (order * (order - 1) / noise) / noise / 2
+    rounding = 1e-15 * float(gammaln(order + 1) - order * min(log_idle, log_active) + largest + 8)
     return max(0.0, float(logsumexp(terms))) + rounding

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skdp.exceptions import CalibrationError
 from skdp.privacy import (
+    Gaussian,
     SubsampledGaussian,
     calibrate_n_steps,
     calibrate_noise_multiplier,
@@ -141,3 +142,28 @@ def test_wrong_numbers_are_named(arguments, match):
 def test_wrong_numbers_are_named_for_steps_too():
     with pytest.raises(ValueError, match="noise_multiplier must be finite"):
         calibrate_n_steps(1, 1e-5, -1, 0.1)
+
+
+def test_steps_that_delta_alone_pays_for_are_refused():
+    """Noise of 0.001 hides nothing; only the chance never to be drawn would."""
+    for rate in (1e-5, 1e-6):
+        with pytest.raises(CalibrationError, match="delta alone pays"):
+            calibrate_n_steps(1.0, 1e-3, 1e-3, rate)
+
+
+def test_extreme_budgets_are_calibrated_or_refused_without_a_bare_error():
+    """The first guess stays within the range of numbers."""
+    for epsilon, delta, rate, n_steps in [(1e-200, 1e-300, 1.0, 1), (1e200, 1e-5, 1e-3, 10**5)]:
+        noise = calibrate_noise_multiplier(epsilon, delta, rate, n_steps)
+        assert get_epsilon(SubsampledGaussian(noise, rate, n_steps), delta) <= epsilon
+
+
+def test_releases_alongside_share_the_budget():
+    """Together they spend it, and what leaves nothing is refused."""
+    alongside = (Gaussian(20.0), SubsampledGaussian(3.0, 0.01, 100))
+    noise = calibrate_noise_multiplier(1.0, 1e-5, 0.1, 50, alongside=alongside)
+    spent = get_epsilon((*alongside, SubsampledGaussian(noise, 0.1, 50)), 1e-5)
+    assert 0.999 <= spent <= 1.0
+    assert noise > calibrate_noise_multiplier(1.0, 1e-5, 0.1, 50)
+    with pytest.raises(CalibrationError, match="alongside"):
+        calibrate_noise_multiplier(1.0, 1e-5, 0.1, 50, alongside=[Gaussian(1.0)])

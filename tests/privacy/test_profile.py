@@ -105,3 +105,20 @@ def test_advantage_and_epsilon_fit_together():
     assert get_epsilon(mechanism, advantage) < 1e-3
     assert get_epsilon(mechanism, 0.99 * advantage) > 1e-3
     assert membership_advantage(Gaussian(0)) == 1.0
+
+
+def test_the_trade_off_at_tiny_false_alarms_is_not_above_the_truth():
+    """Losses of thousands leave no miss rate even at the smallest double."""
+    weak = SubsampledGaussian(0.1, 250 / 60000, 14400)
+    betas = trade_off_curve(weak, [5e-324, 1e-310, 1e-300, 1e-100])
+    assert np.all(betas < 1e-3)
+
+
+@pytest.mark.parametrize("question", [trade_off_curve, privacy_profile])
+def test_wrong_numbers_are_named(question):
+    """By the name of the parameter that holds them."""
+    for wrong in (-1.0, [0.5, -0.5], [np.nan]):
+        with pytest.raises(ValueError, match=r"(alphas|epsilons) must"):
+            question(Gaussian(1.0), wrong)
+    with pytest.raises(TypeError, match=r"(alphas|epsilons) must be numbers"):
+        question(Gaussian(1.0), "half")
