@@ -84,7 +84,6 @@ def test_without_sampling_the_closed_form_answers(noise, n_steps, delta):
         (1.0, 1.0, 1, 1e-5, 4.3772),
         (5.0, 0.064, 300, 1e-5, 0.8381),
         (5.0, 0.064, 14700, 1e-5, 7.4547),
-        (0.1, 250 / 60000, 14400, 1e-5, 4249.0),
     ],
 )
 def test_reference_values(noise, rate, n_steps, delta, expected):
@@ -116,9 +115,13 @@ def test_epsilon_is_exactly_0_where_delta_pays_for_everything(noise, rate, n_ste
 
 
 def test_epsilon_above_700_is_read():
-    """exp(-epsilon) underflows there; Renyi divergences say 66,417."""
+    """exp(-epsilon) underflows there; Renyi divergences say 66,417.
+
+    The truth, 4248.119, is by inversion of the characteristic function with two node distances
+    and by a Fourier transform on a mean-preserving grid, which agree to 2e-5.
+    """
     epsilon = get_epsilon(SubsampledGaussian(0.1, 250 / 60000, 14400), 1e-5)
-    assert 4240 < epsilon < 4270
+    assert 4248.118 <= epsilon <= 4248.119 * 1.001
 
 
 def test_many_steps_of_tiny_noise():
