@@ -66,8 +66,9 @@ def _first_releases(
     plan: TrainingPlan, X: Any, codes: np.ndarray, n_classes: int, streams: _Streams
 ) -> tuple[TrainingPlan, np.ndarray | float]:
     """Make the releases before the first step: the plan in the rows' units, and an intercept."""
-    intercept, lead, norm = 0.0, 0.0, plan.typical_norm
+    intercept, lead = 0.0, 0.0
     n_rows, n_features = X.shape
+    norm = math.sqrt(n_features)
     if plan.class_counts is not None:
         noise = streams.open("class counts", "noise")
         counts = noisy_counts(codes, plan.class_counts, noise)
@@ -77,7 +78,9 @@ def _first_releases(
         noise = streams.open("norm counts", "noise")
         counts = noisy_counts(norm_bins(X), plan.norm_counts, noise)
         norm = typical_norm(counts, plan.norm_counts, n_rows, n_features)
-    scale = 1.0 if norm is None else norm / math.sqrt(n_features)
+    if plan.gradient.max_row_norm is not None:
+        norm = min(norm, plan.gradient.max_row_norm)
+    scale = 1.0 if plan.units_are_given else norm / math.sqrt(n_features)
     return plan.adapted(scale=scale, lead=lead), intercept
 
 
@@ -124,7 +127,8 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
     learning_rate : float or "auto", default="auto"
         One step is `w -= learning_rate * (clipped sum + noise) / batch_size`. "auto" follows from
         rows, columns and budget, in units of the rows' norms, or is 0.1 where
-        `noise_multiplier` is given.
+        `noise_multiplier` is given. Giving it, or `clip_threshold`, takes the columns in the units
+        that they have: scale them first.
     n_epochs : float or "auto", default="auto"
         Expected passes over the data. "auto" follows from rows, columns and budget, or is 30
         where `noise_multiplier` is given.
@@ -135,8 +139,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         given.
     max_row_norm : float or None, default=None
         Public bound on the L2 norm of a row: longer rows are scaled down to it, in `fit` and in
-        `predict` alike. It then stands for the rows' norms, and no histogram is paid for. None
-        is no bound.
+        `predict` alike. None is no bound.
     average : bool, default=True
         Whether to return a mean of the last iterates instead of the last one: of the last
         twentieth, or of the last quarter where `noise_multiplier` is given. It costs nothing:
@@ -177,8 +180,9 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         the same releases carry `clip_fraction_`.
     clip_threshold_, learning_rate_, batch_size_, sample_rate_ : float
         The settings that ran; `sample_rate_` is each row's chance to be in a step. Threshold and
-        rate are in the units of the rows, with the intercept's constant in the same units where
-        the norms were estimated, so that training does not depend on the unit.
+        rate are in the units of the rows. Where the norms were estimated, the intercept is learned
+        as the weight of a constant of the rows' size instead of 1, so that training does not
+        depend on the unit.
     n_steps_ : int
         Noisy steps taken.
     n_iter_ : int

@@ -54,12 +54,12 @@ class TrainingPlan:
     learning_rate, alpha : float
         Of the descent on the releases.
     rate_is_given : bool
-        Whether the user set the rate, so that no release may change it.
+        Whether no release may change the rate.
     averaged_share : float
         Share of the iterates, the last ones, whose mean is the model; 0 for the last one alone.
-    typical_norm : float or None
-        Public norm of the rows that threshold and rate are in units of; None for a norm that is
-        released, or for units as they are.
+    units_are_given : bool
+        Whether threshold and rate are in the units of the data as they are, rather than in units
+        of the rows' typical size.
     signal : float
         See `Hyperparameters`.
     """
@@ -74,7 +74,7 @@ class TrainingPlan:
     rate_is_given: bool
     alpha: float
     averaged_share: float
-    typical_norm: float | None
+    units_are_given: bool
     signal: float
 
     @property
@@ -136,6 +136,7 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         name: getattr(params, name)
         for name in ("batch_size", "n_epochs", "clip_threshold", "learning_rate", "alpha")
     }
+    _check_bound(params.max_row_norm)
     counts: dict[str, CountPlan | None] = {"class_counts": None, "norm_counts": None}
     if noise is None:
         _check_threshold(params.clip_threshold)
@@ -144,7 +145,6 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
             n_features=n_features,
             n_classes=n_classes,
             mu=_gaussian_mu(epsilon, delta),
-            max_row_norm=params.max_row_norm,
             **chosen,
         )
         counts = _count_plans(settings, params, n_classes)
@@ -171,7 +171,7 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         rate_is_given=rate_is_given,
         alpha=float(params.alpha),
         averaged_share=settings.averaged_share if params.average else 0.0,
-        typical_norm=settings.typical_norm,
+        units_are_given=settings.units_are_given,
         signal=settings.signal,
     )
     return dataclasses.replace(plan, epsilon=get_epsilon(plan.mechanisms, delta))
@@ -284,6 +284,14 @@ def _check_threshold(clip_threshold: float | str) -> None:
         raise ValueError(
             f"clip_threshold={clip_threshold!r} with noise must be between {_IN_RANGE[0]:g} and "
             f"{_IN_RANGE[1]:g}, so that neither the noise nor the sum leaves the range of numbers"
+        )
+
+
+def _check_bound(max_row_norm: float | None) -> None:
+    if max_row_norm is not None and not _IN_RANGE[0] <= max_row_norm <= _IN_RANGE[1]:
+        raise ValueError(
+            f"max_row_norm={max_row_norm!r} must be between {_IN_RANGE[0]:g} and "
+            f"{_IN_RANGE[1]:g}, so that squares of it stay within the range of numbers"
         )
 
 

@@ -46,8 +46,9 @@ class Hyperparameters:
     class_mu, norm_mu : float
         Gaussian-differential-privacy parameters of the releases before the first step, of class
         counts and of row norms; 0 for none.
-    typical_norm : float or None
-        Norm of the rows that threshold and rate are to be in units of, where it is public.
+    units_are_given : bool
+        Whether threshold and rate are in the units of the data as they are, rather than in units
+        of the rows' typical size.
     signal : float
         Rows times the Gaussian-differential-privacy parameter over columns plus one: what one
         weight can be told from noise by.
@@ -60,7 +61,7 @@ class Hyperparameters:
     averaged_share: float
     class_mu: float = 0.0
     norm_mu: float = 0.0
-    typical_norm: float | None = None
+    units_are_given: bool = True
     signal: float = math.inf
 
 
@@ -74,7 +75,6 @@ def calibrated_hyperparameters(
     n_epochs: float | Auto,
     clip_threshold: float | Auto,
     learning_rate: float | Auto,
-    max_row_norm: float | None = None,
     alpha: float = 0.0,
 ) -> Hyperparameters:
     """Full-batch descent for a training time at which the noise of a logit stays moderate.
@@ -103,8 +103,8 @@ def calibrated_hyperparameters(
       coefficients to zero in one step.
 
     What the user set is taken as given, and the rest follows from it: a rate, for example,
-    sets the number of steps, and a threshold or a bound on the rows makes the estimate of their
-    scale unnecessary.
+    sets the number of steps. A threshold or a rate also fixes the units, so the rows' scale is not
+    estimated.
 
     Parameters
     ----------
@@ -114,14 +114,13 @@ def calibrated_hyperparameters(
         The budget.
     batch_size, n_epochs, clip_threshold, learning_rate : float or "auto"
         The user's choices.
-    max_row_norm : float or None
-        Public bound on the rows, which then stands for their typical norm.
     alpha : float
         Strength of the penalty.
     """
     n_logits = 1 if n_classes == 2 else n_classes
     class_share, norm_share = _shares_before_the_first_step(n_rows * mu, n_classes)
-    if clip_threshold != "auto" or max_row_norm is not None:
+    units_are_given = clip_threshold != "auto" or learning_rate != "auto"
+    if units_are_given:
         norm_share = 0.0
     mu_of_steps = mu * math.sqrt(1.0 - class_share - norm_share)
     signal = n_rows * mu_of_steps / (n_features + 1)
@@ -142,7 +141,7 @@ def calibrated_hyperparameters(
         n_steps = max(min(300, max(30, math.ceil(time / 3.0))), least_steps)
     if learning_rate == "auto":
         learning_rate = min(time / n_steps, 3.0) / threshold
-        if clip_threshold != "auto":
+        if units_are_given:
             learning_rate = within_penalty(learning_rate, alpha)
     return Hyperparameters(
         batch_size=batch,
@@ -152,7 +151,7 @@ def calibrated_hyperparameters(
         averaged_share=0.05,
         class_mu=mu * math.sqrt(class_share),
         norm_mu=mu * math.sqrt(norm_share),
-        typical_norm=max_row_norm if clip_threshold == "auto" else None,
+        units_are_given=units_are_given,
         signal=signal,
     )
 

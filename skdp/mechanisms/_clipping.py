@@ -185,7 +185,8 @@ def _squared_weights_with_finite_logits(norms: np.ndarray, intercept_column: flo
     A logit and every partial sum of it are at most the product of the norms of the weights and of
     (row, constant). Zero, for "always look", where a row is too long to say.
     """
-    longest = max(intercept_column, float(norms.max(initial=0.0)))
+    # At least 1, so that the square below stays within the range of numbers.
+    longest = max(1.0, intercept_column, float(norms.max(initial=0.0)))
     return (1e150 / longest) ** 2 / 2 if longest < 1e140 else 0.0
 
 

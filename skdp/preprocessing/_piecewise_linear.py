@@ -246,7 +246,7 @@ def _position(key: Any, n_features: int, feature_names: np.ndarray | None) -> in
 def _checked_knots(value: Any, name: str) -> np.ndarray:
     try:
         knots = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         knots = np.empty(0)
     with np.errstate(over="ignore", invalid="ignore"):
         usable = (

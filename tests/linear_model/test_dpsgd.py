@@ -181,13 +181,64 @@ def test_a_leading_class_is_predicted_where_nothing_else_can_be_told(rng):
     assert np.mean(scores) > 0.85
 
 
-def test_a_bound_on_the_rows_sets_their_scale(rng):
-    """Threshold and rate are then in units of the bound, without paying for an estimate."""
-    X = rng.normal(size=(500, 4)) * 1000
+@pytest.mark.parametrize("bound", [5.0, 20.0, 1e4])
+def test_a_loose_bound_on_the_rows_costs_nothing(bound, rng):
+    """The scale is read from the rows' norms, and the bound only caps it."""
+    X = rng.normal(size=(500, 4))
     y = (X[:, 0] > 0).astype(int)
-    model = DPSGDClassifier(max_row_norm=2000.0, random_state=0).fit(X, y)
-    assert len(model.mechanisms_) == 2
+    model = DPSGDClassifier(max_row_norm=bound, random_state=0).fit(X, y)
+    assert len(model.mechanisms_) == 3
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-8, 1e-5, 1e5])
+@pytest.mark.parametrize("last", [1.0, 0.0])
+def test_rows_of_any_size_train_whatever_one_of_them_does(factor, last, rng):
+    """Whether the fit succeeds must not hang on the longest row."""
+    X = factor * rng.normal(size=(500, 4))
+    X[-1] = last
+    for seed in range(3):
+        model = DPSGDClassifier(random_state=seed).fit(X, np.arange(500) % 2)
+        assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("batch_size", ["auto", 50])
+def test_behind_the_door_only_releases_count(batch_size, monkeypatch):
+    """Two unrelated tables of one shape, fed the same releases, leave the same estimator; and the
+    mechanisms that the vault was asked for are those that are priced."""
+    states = []
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(500, 4)) * 10 ** rng.uniform(-2, 2, size=(500, 1))
+        y = (np.arange(500) % (seed + 1) == 0).astype(int)
+        canned = np.random.default_rng(0)
+        asked = []
+
+        def counts(bins, plan, source, canned=canned, asked=asked):
+            asked.append(plan.mechanism)
+            return 50 * canned.normal(size=plan.n_bins)
+
+        def door(X, targets, loss, plan, *, canned=canned, asked=asked, **rest):
+            asked.append(plan.mechanism)
+
+            def gradient(weights):
+                return canned.normal(size=6)
+
+            gradient.n_weights = 5
+            return gradient
+
+        monkeypatch.setattr(_dpsgd, "noisy_counts", counts)
+        monkeypatch.setattr(_dpsgd, "NoisyGradient", door)
+        model = DPSGDClassifier(
+            random_state=0, batch_size=batch_size, store_path=True, classes=[0, 1]
+        ).fit(X, y)
+        assert tuple(asked) == model.mechanisms_
+        states.append(vars(model))
+    one, other = states
+    assert one.keys() == other.keys()
+    assert vars(one.pop("_plan")) == vars(other.pop("_plan"))
+    for name in one:
+        np.testing.assert_equal(one[name], other[name])
 
 
 # Its noise
@@ -545,6 +596,8 @@ BAD_PARAMETERS = [
     ({"clip_threshold": 1e308}, "clip_threshold=1e"),
     ({"noise_multiplier": 0.45, "clip_threshold": 5e-324}, "clip_threshold=5e-324"),
     ({"noise_multiplier": 1e300}, "noise_multiplier=1e"),
+    ({"max_row_norm": 1e-200}, "max_row_norm=1e-200"),
+    ({"max_row_norm": 1e160}, "max_row_norm=1e"),
     ({"noise_multiplier": 1e-300}, "noise_multiplier=1e"),
 ]
 

@@ -69,9 +69,9 @@ def test_counts_are_released_before_the_first_step_where_noise_is_calibrated():
     [
         ({"fit_intercept": False}, False, True),
         ({"clip_threshold": 2.0}, True, False),
-        ({"max_row_norm": 3.0}, True, False),
+        ({"max_row_norm": 3.0}, True, True),
         ({"noise_multiplier": 2.0}, False, False),
-        ({"learning_rate": 0.1}, True, True),
+        ({"learning_rate": 0.1}, True, False),
     ],
 )
 def test_what_is_known_is_not_estimated(params, classes, norms):
@@ -95,7 +95,7 @@ def test_releases_adapt_threshold_and_rate_and_nothing_that_costs():
     assert adapted.gradient.clip_threshold == 100 * plan.gradient.clip_threshold
     assert adapted.gradient.intercept_column == 100.0
     assert adapted.learning_rate < plan.learning_rate / 100**2
-    given = plan_of(learning_rate=0.25).adapted(scale=100.0, lead=0.5)
+    given = plan_of(learning_rate=0.25).adapted(scale=1.0, lead=0.5)
     assert given.learning_rate == 0.25
 
 

@@ -76,11 +76,12 @@ def test_a_given_threshold_is_kept_and_the_rate_is_in_its_units():
     assert ten.norm_mu == 0.0
 
 
-def test_a_public_bound_on_the_rows_stands_for_their_scale():
-    """So no histogram is paid for, unless a threshold fixes the units anyway."""
-    assert recipe(max_row_norm=7.0).typical_norm == 7.0
-    assert recipe(max_row_norm=7.0).norm_mu == 0.0
-    assert recipe(max_row_norm=7.0, clip_threshold=1.0).typical_norm is None
+def test_a_given_threshold_or_rate_fixes_the_units():
+    """So no histogram of norms is paid for."""
+    assert not recipe().units_are_given
+    for given in ({"clip_threshold": 1.0}, {"learning_rate": 0.5}):
+        assert recipe(**given).units_are_given
+        assert recipe(**given).norm_mu == 0.0
 
 
 def test_a_given_rate_sets_the_number_of_steps():
@@ -88,7 +89,7 @@ def test_a_given_rate_sets_the_number_of_steps():
     time = time_of(recipe())
     settings = recipe(learning_rate=2.0)
     assert settings.learning_rate == 2.0
-    assert settings.n_steps == math.ceil(time / (2.0 * settings.clip_threshold))
+    assert settings.n_steps == pytest.approx(time / (2.0 * settings.clip_threshold), abs=1.1)
     assert recipe(learning_rate=1e-9).n_steps == 300
 
 

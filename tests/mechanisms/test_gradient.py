@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse, stats
 
 from skdp.linear_model._losses import Logistic, Softmax
+from skdp.mechanisms import _rows
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import SeededSource
 from skdp.mechanisms._plan import (
@@ -136,6 +137,25 @@ def test_the_release_of_a_small_batch_is_the_sum_over_exactly_the_rows_drawn(bat
         np.testing.assert_allclose(release[-1], (norms > 0.8).sum() * plan.count_scale)
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("least_rows", "groups"), [(7, 1), (60, 1), (60, 1000), (10_000, 1)])
+def test_releases_do_not_depend_on_how_batches_are_fetched(
+    least_rows, groups, container, rng, monkeypatch
+):
+    """Cut up, alone, or several at a time: the same releases, to rounding."""
+    X, targets = container(rng.normal(size=(60, 4))), rng.integers(0, 2, 60)
+
+    def releases():
+        gradient = open_door(X, targets, plan_with(n_steps=40))
+        return np.array([gradient(np.full(5, 0.1 * step)) for step in range(40)])
+
+    usual = releases()
+    monkeypatch.setattr(_rows, "_BYTES_PER_PIECE", 1)
+    monkeypatch.setattr(_rows, "_LEAST_ROWS_PER_PIECE", least_rows)
+    monkeypatch.setattr(_rows, "_GROUPS_PER_PIECE", groups)
+    np.testing.assert_allclose(releases(), usual, rtol=1e-12, atol=1e-12)
+
+
 def test_noise_has_double_precision():
     """Noise rounded to single precision would leave the low bits of the sum in the open."""
     gradient = open_door(np.zeros((60, 9)), np.zeros(60), plan_with(), fit_intercept=False)
@@ -158,6 +178,17 @@ def test_one_row_moves_the_whole_release_by_at_most_what_the_accountant_divides_
         moved.append(np.linalg.norm(whole - rest))
     assert max(moved) <= 2.0 * SENSITIVITY_FACTOR * (1 + 1e-9)
     assert max(moved) >= 2.0 * SENSITIVITY_FACTOR * (1 - 1e-8)
+
+
+@pytest.mark.parametrize("column", [1e-3, 1.0, 300.0])
+def test_the_constant_of_the_intercept_is_part_of_what_is_clipped(column, rng):
+    """A single row's whole release, whatever stands beside it for the intercept."""
+    plan = plan_with(n_rows=1, batch_size=1.0, n_steps=1, intercept_column=column)
+    for row in rng.normal(size=(20, 1, 3)):
+        release = open_door(row, np.zeros(1), plan, noise=Silence())(rng.normal(size=4))
+        assert np.linalg.norm(release) <= 2.0 * SENSITIVITY_FACTOR
+        residual = release[-2] / column
+        np.testing.assert_allclose(release[:3], row[0] * residual, rtol=1e-9)
 
 
 def test_the_accountant_sees_noise_over_the_sensitivity_of_the_whole_sum():
