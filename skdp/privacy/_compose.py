@@ -41,6 +41,8 @@ class Reading(NamedTuple):
     epsilon: float
     delta: float
     demand: Demand
+    spacing: float  # how finely they were spaced
+    rounding: float  # share of delta that allows for rounding
 
 
 class Window(NamedTuple):
@@ -164,13 +166,14 @@ class ComposedLoss:
     def _reading(self, epsilon: float, delta: float, index: int, tolerated: float) -> Reading:
         """Attach the slope of log delta, and the density of the loss over delta, at a point."""
         if delta <= self._infinite:
-            return Reading(epsilon, delta, Demand(tolerated, 0.0, 0.0))
+            return Reading(epsilon, delta, Demand(tolerated, 0.0, 0.0), self._spacing, 0.0)
         fall = (self._delta(index) - self._delta(index + 1)) / delta
         near = float(np.max(self._tilted[index + 1 : index + 4]))
-        log_density = self._log_scale - self._order * self._loss(index + 1) - math.log(delta)
-        density = max(near, 0.0) * math.exp(min(log_density, 700.0))
+        log_unit = self._log_scale - self._order * self._loss(index + 1) - math.log(delta)
+        unit = math.exp(min(log_unit, 700.0))
+        density = max(near, 0.0) * unit
         demand = Demand(tolerated, fall / self._spacing, density / self._spacing)
-        return Reading(epsilon, delta, demand)
+        return Reading(epsilon, delta, demand, self._spacing, self._error * unit)
 
 
 def _compose(lattices: Sequence[Lattice], order: float, window: Window) -> tuple[Floats, float]:

@@ -1,18 +1,21 @@
 """Privacy loss distributions: choose the grid, compose, read, and refine where it was too coarse.
 
 Everything that is chosen here (range, spacing, tilt) decides how tight an answer is. That it is an
-upper bound follows from `_step` and `_compose` for any choice.
+upper bound follows from `_step` and `_compose` for any choice, and from `_geometric` where its
+lattice is tried as well: of two upper bounds the smaller one counts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from skdp.privacy._compose import ComposedLoss, Reading, Window
+from skdp.privacy._geometric import GeometricLoss, suits_geometric
 from skdp.privacy._mechanism import GroupedGaussian
 from skdp.privacy._step import Lattice, Step, discretize_add, discretize_remove
 from skdp.privacy._tilt import (
@@ -53,6 +56,10 @@ class _Side(NamedTuple):
     exceeds: Callable[[Step, float], float]  # probability that it is higher than a loss
     anchor: int  # the end of a law next to which rare steps leave the bulk of the mass
 
+    @property
+    def removes(self) -> bool:
+        return self.anchor == 0
+
 
 class _Question(NamedTuple):
     """Where to read a composed loss, and what."""
@@ -68,14 +75,12 @@ class _Question(NamedTuple):
 def remove_direction(parts: Sequence[GroupedGaussian]) -> Direction:
     """The direction in which a person is taken away."""
     side = _Side(remove_law, discretize_remove, Step.remove_tail, anchor=0)
-    return Direction([Step(part) for part in parts], side, math.inf)
+    return Direction(parts, side)
 
 
 def add_direction(parts: Sequence[GroupedGaussian]) -> Direction:
     """The direction in which a person comes in; its loss is bounded where steps are sampled."""
-    side = _Side(add_law, discretize_add, Step.add_tail, anchor=-1)
-    steps = [Step(part) for part in parts]
-    return Direction(steps, side, sum(step.n_steps * step.supremum for step in steps))
+    return Direction(parts, _Side(add_law, discretize_add, Step.add_tail, anchor=-1))
 
 
 class Direction:
@@ -83,18 +88,20 @@ class Direction:
 
     Parameters
     ----------
-    steps : sequence of Step
+    parts : sequence of GroupedGaussian
     side : _Side
-    supremum : float
-        A bound on the composed loss.
     """
 
-    def __init__(self, steps: Sequence[Step], side: _Side, supremum: float) -> None:
-        self._steps = steps
+    def __init__(self, parts: Sequence[GroupedGaussian], side: _Side) -> None:
+        self._parts = tuple(parts)
+        self._steps = [Step(part) for part in parts]
         self._side = side
-        self._n_steps = sum(step.n_steps for step in steps)
-        # Rounded up.
-        self._supremum = supremum * (1 + 1e-13)
+        self._n_steps = sum(step.n_steps for step in self._steps)
+        # A bound on the composed loss, rounded up.
+        self._supremum = math.inf
+        if not side.removes:
+            most = sum(step.n_steps * step.supremum for step in self._steps)
+            self._supremum = most * (1 + 1e-13)
 
     def epsilon(self, delta: float) -> float:
         """Bound on epsilon at `delta`; negative where delta exceeds the total variation.
@@ -113,7 +120,11 @@ class Direction:
             return self._supremum
         question = _Question(gap, lambda composed: composed.epsilon(delta), asks_epsilon=True)
         reading = self._answer(question, best, laws)
-        return self._supremum if reading is None else min(reading.epsilon, self._supremum)
+        epsilon = self._supremum if reading is None else min(reading.epsilon, self._supremum)
+        if epsilon > 0 and self._is_coarse(reading, best, laws):
+            reach = best.epsilon if reading is None else reading.epsilon
+            epsilon = min(epsilon, self._geometric(reach).epsilon(delta))
+        return epsilon
 
     def delta(self, epsilon: float) -> float:
         """Bound on delta at `epsilon`; 1 where the grids cannot answer."""
@@ -139,7 +150,10 @@ class Direction:
             if reading is not None and tail <= 2 * enough:
                 break
             tail = enough
-        return 1.0 if reading is None else min(max(reading.delta, _LEAST_DELTA), 1.0)
+        bound = 1.0 if reading is None else reading.delta
+        if epsilon >= 0 and self._is_coarse(reading, best, laws):
+            bound = min(bound, self._geometric(epsilon).delta(epsilon))
+        return min(max(bound, _LEAST_DELTA), 1.0)
 
     def _is_out_of_reach(self, epsilon: float) -> bool:
         # For the composed loss to exceed epsilon, one step has to exceed its share of it.
@@ -172,10 +186,30 @@ class Direction:
             laws = [cut_high_losses(law, reading.epsilon, reading.delta) for law in laws]
         return previous
 
+    def _geometric(self, epsilon: float) -> GeometricLoss:
+        # A reach in whole powers lets a whole privacy curve be read off one composition.
+        reach = 2.0 ** math.ceil(math.log2(min(max(1.0, epsilon), 1e12)))
+        return _geometric_loss(self._parts, self._side.removes, reach)
+
+    def _is_coarse(self, reading: Reading | None, best: Tilt, laws: Sequence[Law]) -> bool:
+        """Whether an even lattice falls short where a geometric one can be had."""
+        if not suits_geometric(self._steps):
+            return False
+        if reading is None:
+            return True
+        demand = reading.demand
+        if reading.rounding > TOLERANCE * (1 + demand.slope * demand.tolerated):
+            return True
+        best, _ = _aim(laws, reading.epsilon, best.order)
+        return self._wanted_spacing(laws, best, demand) < 0.7 * reading.spacing
+
     def _spacing(self, laws: Sequence[Law], best: Tilt, demand: Demand) -> float:
-        anchors = [float(law.losses[self._side.anchor]) for law in laws]
         widest = max(float(np.ptp(cut_low_losses(law, best).losses)) for law in laws)
-        return max(spacing_for(laws, anchors, best, demand), widest / _MAX_PIECES)
+        return max(self._wanted_spacing(laws, best, demand), widest / _MAX_PIECES)
+
+    def _wanted_spacing(self, laws: Sequence[Law], best: Tilt, demand: Demand) -> float:
+        anchors = [float(law.losses[self._side.anchor]) for law in laws]
+        return spacing_for(laws, anchors, best, demand)
 
     def _read(
         self,
@@ -205,6 +239,13 @@ class Direction:
             if reading is not None:
                 return reading
         return None
+
+
+@lru_cache(maxsize=16)
+def _geometric_loss(
+    parts: tuple[GroupedGaussian, ...], removes: bool, reach: float
+) -> GeometricLoss:
+    return GeometricLoss([Step(part) for part in parts], removes, reach)
 
 
 def _aim(laws: Sequence[Law], epsilon: float, guess: float | None = None) -> tuple[Tilt, Gap]:
