@@ -1,9 +1,8 @@
 """DPSGDClassifier: check, plan, descend, report."""
 
-import math
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,19 +19,13 @@ from skdp._sklearn import (
 )
 from skdp._version import __version__
 from skdp.linear_model._descent import Descent, average_of_last, descend, passes, stage_ends
+from skdp.linear_model._first_releases import first_releases
 from skdp.linear_model._labels import encode_labels
 from skdp.linear_model._losses import Loss, loss_for
 from skdp.linear_model._plan import TrainingPlan, make_plan, warn_about_weak_promises
-from skdp.linear_model._start import (
-    class_shares,
-    intercept_of,
-    lead_of_largest,
-    typical_norm,
-)
 from skdp.mechanisms._clipping import row_scale
-from skdp.mechanisms._counts import noisy_counts, norm_bins
 from skdp.mechanisms._gradient import NoisyGradient
-from skdp.mechanisms._noise import RandomSource, draw_seed, random_source
+from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.mechanisms._rows import rows_of
 from skdp.privacy import Gaussian, SubsampledGaussian
 
@@ -50,38 +43,6 @@ def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
         "the stages of training are available after fit with store_path=True, which keeps "
         "every iterate; they are covered by epsilon_ and cost nothing more"
     )
-
-
-class _Streams(NamedTuple):
-    """The randomness of one fit: a stream for each release and purpose."""
-
-    seed: int | None
-    owner: str
-
-    def open(self, *names: str) -> RandomSource:
-        return random_source(self.seed, self.owner, *names)
-
-
-def _first_releases(
-    plan: TrainingPlan, X: Any, codes: np.ndarray, n_classes: int, streams: _Streams
-) -> tuple[TrainingPlan, np.ndarray | float]:
-    """Make the releases before the first step: the plan in the rows' units, and an intercept."""
-    intercept, lead = 0.0, 0.0
-    n_rows, n_features = X.shape
-    norm = math.sqrt(n_features)
-    if plan.class_counts is not None:
-        noise = streams.open("class counts", "noise")
-        counts = noisy_counts(codes, plan.class_counts, noise)
-        shares = class_shares(counts, plan.class_counts, n_rows)
-        intercept, lead = intercept_of(shares), lead_of_largest(shares)
-    if plan.norm_counts is not None:
-        noise = streams.open("norm counts", "noise")
-        counts = noisy_counts(norm_bins(X), plan.norm_counts, noise)
-        norm = typical_norm(counts, plan.norm_counts, n_rows, n_features)
-    if plan.gradient.max_row_norm is not None:
-        norm = min(norm, plan.gradient.max_row_norm)
-    scale = 1.0 if plan.units_are_given else norm / math.sqrt(n_features)
-    return plan.adapted(scale=scale, lead=lead), intercept
 
 
 class DPSGDClassifier(ClassifierMixin, BaseEstimator):
@@ -324,11 +285,11 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         plan = make_plan(self, n_rows=X.shape[0], n_features=X.shape[1], n_classes=len(classes))
         warn_about_weak_promises(plan)
         loss = loss_for(len(classes))
-        streams = _Streams(draw_seed(self.random_state), type(self).__name__)
+        streams = Streams(draw_seed(self.random_state), type(self).__name__)
         # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
         # where the caller asked NumPy to raise.
         with np.errstate(all="ignore"):
-            plan, intercept = _first_releases(plan, X, codes, len(classes), streams)
+            plan, intercept = first_releases(plan, X, codes, streams)
             gradient = NoisyGradient(
                 X,
                 loss.targets(codes),

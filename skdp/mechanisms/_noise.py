@@ -7,12 +7,19 @@ state can be recovered from its outputs: it serves repeatable runs only.
 
 import hashlib
 import os
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["RandomSource", "SeededSource", "SystemSource", "draw_seed", "random_source"]
+__all__ = [
+    "RandomSource",
+    "SeededSource",
+    "Streams",
+    "SystemSource",
+    "draw_seed",
+    "random_source",
+]
 
 
 class RandomSource(Protocol):
@@ -101,6 +108,25 @@ def random_source(seed: int | None, *names: str) -> RandomSource:
         return SystemSource()
     digest = hashlib.sha256("/".join([str(seed), *names]).encode()).digest()
     return SeededSource(int.from_bytes(digest, "little"))
+
+
+class Streams(NamedTuple):
+    """The randomness of one fit: a stream of its own for each release and purpose.
+
+    Parameters
+    ----------
+    seed : int or None
+        As from `draw_seed`.
+    owner : str
+        Name of the estimator's class.
+    """
+
+    seed: int | None
+    owner: str
+
+    def open(self, *names: str) -> RandomSource:
+        """Open the stream of these names."""
+        return random_source(self.seed, self.owner, *names)
 
 
 def _random_words(size: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import skdp
 from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import DivergenceError
-from skdp.linear_model import _dpsgd
+from skdp.linear_model import _dpsgd, _first_releases
 from skdp.mechanisms import _noise
 from skdp.privacy import Gaussian, SubsampledGaussian, get_epsilon
 
@@ -227,7 +227,7 @@ def test_behind_the_door_only_releases_count(batch_size, monkeypatch):
             gradient.n_weights = 5
             return gradient
 
-        monkeypatch.setattr(_dpsgd, "noisy_counts", counts)
+        monkeypatch.setattr(_first_releases, "noisy_counts", counts)
         monkeypatch.setattr(_dpsgd, "NoisyGradient", door)
         model = DPSGDClassifier(
             random_state=0, batch_size=batch_size, store_path=True, classes=[0, 1]
@@ -326,13 +326,13 @@ def test_sampling_and_noise_are_separate_streams_of_the_class_and_the_release(
 ):
     """Shared, the batches would tell something about the noise."""
     opened = []
-    original = _dpsgd.random_source
+    original = _noise.random_source
 
     def spy(seed, *names):
         opened.append(names)
         return original(seed, *names)
 
-    monkeypatch.setattr(_dpsgd, "random_source", spy)
+    monkeypatch.setattr(_noise, "random_source", spy)
     DPSGDClassifier(random_state=0).fit(*two_classes)
     assert sorted(opened) == [
         ("DPSGDClassifier", "class counts", "noise"),
