@@ -201,6 +201,8 @@ def _spectrum(
     log_modulus = np.zeros(size // 2 + 1)
     log_bound = np.zeros(size // 2 + 1)
     angle = np.zeros(size // 2 + 1)
+    # A few units a step, and pi for each rounded sum of angles, of which there is one a lattice.
+    slack = (16 + 4 * len(lattices)) * _UNIT
     for lattice in lattices:
         spectrum = rfft(_wrapped(lattice, order, size), overwrite_x=True)
         angle += lattice.n_steps * np.angle(spectrum)
@@ -210,7 +212,7 @@ def _spectrum(
             log_modulus += lattice.n_steps * np.log(modulus)
         # A transform's errors are small against the sum of its inputs, which is 1.
         modulus += rounding
-        log_bound += lattice.n_steps * (np.log(modulus, out=modulus) + 16 * _UNIT)
+        log_bound += lattice.n_steps * (np.log(modulus, out=modulus) + slack)
     # Most of a long composition's spectrum is nearly zero; the bound covers what is left out.
     kept = np.flatnonzero(log_modulus > _LEAST_LOG)
     product = np.zeros(size // 2 + 1, dtype=np.complex128)
