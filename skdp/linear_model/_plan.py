@@ -137,7 +137,6 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         for name in ("batch_size", "n_epochs", "clip_threshold", "learning_rate", "alpha")
     }
     _check_bound(params.max_row_norm)
-    counts: dict[str, CountPlan | None] = {"class_counts": None, "norm_counts": None}
     if noise is None:
         _check_threshold(params.clip_threshold)
         settings = calibrated_hyperparameters(
@@ -154,6 +153,7 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         if noise > 0.0:
             _check_threshold(params.clip_threshold)
         settings = textbook_hyperparameters(n_rows=n_rows, **chosen)
+        counts = _count_plans(settings, params, n_classes)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
         _check_noise(noise)
         if epsilon is not None:
