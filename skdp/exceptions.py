@@ -5,7 +5,7 @@ Errors are subclasses of what scikit-learn would raise in the same place, so cod
 
     ValueError
     └── PrivacyError               the privacy asked for cannot be given
-        ├── BudgetExhaustedError   the very first step would already exceed the budget
+        ├── BudgetExhaustedError   what is left of the budget does not pay for it
         └── CalibrationError       no amount of noise is the answer to the question
     ArithmeticError
     └── DivergenceError            training left the range of finite numbers
@@ -27,7 +27,7 @@ class PrivacyError(ValueError):
 
 
 class BudgetExhaustedError(PrivacyError):
-    """The first step alone would spend more than the budget."""
+    """What is left of the budget does not pay for what was asked."""
 
 
 class CalibrationError(PrivacyError):

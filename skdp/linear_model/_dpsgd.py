@@ -1,5 +1,6 @@
 """DPSGDClassifier: check, plan, descend, report."""
 
+import secrets
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -26,7 +27,7 @@ from skdp.linear_model._plan import TrainingPlan, make_plan, warn_about_weak_pro
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed
-from skdp.mechanisms._rows import rows_of
+from skdp.mechanisms._rows import in_row_order, rows_of
 from skdp.privacy import Gaussian, SubsampledGaussian
 
 __all__ = ["DPSGDClassifier"]
@@ -95,7 +96,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         where `noise_multiplier` is given.
     batch_size : float or "auto", default="auto"
         Expected rows a step, and the constant that the noisy sum is divided by; more than the
-        number of rows means all of them. "auto" is all of them while a step reads at most 10^7
+        number of rows means all of them. "auto" is all of them while a step reads at most 10^6
         numbers, else as many rows as that or a tenth of them; 64 where `noise_multiplier` is
         given.
     max_row_norm : float or None, default=None
@@ -162,6 +163,9 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         Their names, where `X` had names that are all text.
     skdp_version_ : str
         The version that trained the model.
+    fit_id_ : str
+        Random mark of this fit, independent of data and seed; copies share it, so that a budget
+        counts one fit once.
 
     See Also
     --------
@@ -251,7 +255,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
             Finite rows. Never modified; arrays, memory maps and CSR in float32 or float64 are
-            not copied.
+            not copied, but for arrays of at most 48 MiB whose rows are not contiguous.
         y : array-like of shape (n_samples,)
             Labels.
 
@@ -289,6 +293,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
         # where the caller asked NumPy to raise.
         with np.errstate(all="ignore"):
+            X = in_row_order(X)
             plan, intercept = first_releases(plan, X, codes, streams)
             gradient = NoisyGradient(
                 X,
@@ -418,6 +423,27 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return list(self.mechanisms_)
 
+    def _planned_releases(
+        self, *, n_rows: int, n_features: int | None, n_classes: int | None
+    ) -> list[Gaussian | SubsampledGaussian] | None:
+        """The noisy releases that a fit on data of these public sizes makes.
+
+        None where they depend on a size that is None; an error where `fit` refuses.
+        """
+        self._validate_params()
+        if self.classes is not None:
+            n_classes = len(self.classes)
+        if self.noise_multiplier == "auto" and None in (n_features, n_classes):
+            return None
+        # Where the noise is given, these sizes decide only whether `fit` refuses.
+        plan = make_plan(self, n_rows=n_rows, n_features=n_features or 1, n_classes=n_classes or 2)
+        return list(plan.mechanisms)
+
+    @property
+    def _n_privacy_units(self) -> int:
+        """The n of every formula: a public number."""
+        return self._plan.gradient.n_rows
+
     @property
     def _loss(self) -> Loss:
         return loss_for(len(self.classes_))
@@ -445,6 +471,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
             "n_iter_": passes(gradient.n_steps, gradient.sample_rate),
             "clip_fraction_": descent.clip_fraction,
             "skdp_version_": __version__,
+            "fit_id_": secrets.token_hex(8),
         }
         if descent.path is not None:
             path = self._model_shape(descent.path, len(classes), names["n_features_in_"])

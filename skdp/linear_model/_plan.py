@@ -9,7 +9,12 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
+from skdp.exceptions import (
+    BudgetExhaustedError,
+    CalibrationError,
+    PrivacyError,
+    PrivacyWarning,
+)
 from skdp.linear_model._recipe import (
     Hyperparameters,
     calibrated_hyperparameters,
@@ -19,10 +24,12 @@ from skdp.linear_model._recipe import (
 )
 from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan
 from skdp.mechanisms._plan import (
+    MOST_ROWS_A_STEP,
     SENSITIVITY_FACTOR,
     GradientPlan,
     multiplier_for_gradient,
 )
+from skdp.mechanisms._release import LEAST_NOISE, largest_noise, largest_sum
 from skdp.privacy import (
     Gaussian,
     SubsampledGaussian,
@@ -149,13 +156,15 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         counts = _count_plans(settings, params, n_classes)
         noise = _calibrated_noise(settings, epsilon, delta, n_rows, counts)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
+        _check_arithmetic(gradient, n_features, n_classes, asked=f"epsilon={epsilon!r}")
     else:
         if noise > 0.0:
             _check_threshold(params.clip_threshold)
         settings = textbook_hyperparameters(n_rows=n_rows, **chosen)
         counts = _count_plans(settings, params, n_classes)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
-        _check_noise(noise)
+        asked = f"noise_multiplier={noise!r}"
+        _check_arithmetic(gradient, n_features, n_classes, asked=asked)
         if epsilon is not None:
             gradient = _cut_to_budget(gradient, epsilon, delta)
     rate_is_given = params.learning_rate != "auto"
@@ -304,11 +313,31 @@ def _check_penalty(learning_rate: float, alpha: float) -> None:
         )
 
 
-def _check_noise(noise: float) -> None:
-    if noise and not _IN_RANGE[0] <= noise <= _IN_RANGE[1]:
+def _check_arithmetic(
+    gradient: GradientPlan, n_features: int, n_classes: int, *, asked: str
+) -> None:
+    """Refuse sizes at which rounding could pass what the accountant allows for it."""
+    noise = gradient.noise_multiplier
+    if noise == 0.0:
+        return
+    n_outputs = 1 if n_classes == 2 else n_classes
+    # One intercept an output, fitted or not, and the count of clipped rows.
+    size = (n_features + 1) * n_outputs + 1
+    if not LEAST_NOISE <= noise <= largest_noise(size):
+        raise CalibrationError(
+            f"{asked} needs noise between {LEAST_NOISE:g} and {largest_noise(size):.3g} times the "
+            f"clip threshold, where sums and noise of {size} coordinates are exact on their grid, "
+            f"but has {noise:.3g} times; move it towards 1"
+        )
+    if gradient.batch_size > MOST_ROWS_A_STEP:
         raise ValueError(
-            f"noise_multiplier={noise!r} must be 0 or between {_IN_RANGE[0]:g} and "
-            f"{_IN_RANGE[1]:g}, so that the noise stays within the range of numbers"
+            f"batch_size={gradient.batch_size:g} is above {MOST_ROWS_A_STEP:,}, beyond which the "
+            "rounding of a sum over so many rows could show through the noise: lower batch_size"
+        )
+    if gradient.n_rows > largest_sum(size):
+        raise ValueError(
+            f"{gradient.n_rows:,} rows with {size} coordinates are too many for a sum that is "
+            f"exact to the last bit; at most {largest_sum(size):.3g} are"
         )
 
 

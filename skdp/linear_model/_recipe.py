@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from skdp.mechanisms._plan import MOST_ROWS_A_STEP
+
 __all__ = [
     "Hyperparameters",
     "calibrated_hyperparameters",
@@ -22,7 +24,7 @@ Auto = Literal["auto"]
 
 _MOST_STEPS = 10**9
 # Full batches up to so many numbers a step; larger data are sampled.
-_NUMBERS_PER_STEP = 10**7
+_NUMBERS_PER_STEP = 10**6
 # A release whose counts would have more noise than ten times the number of rows says nothing.
 _LEAST_SIGNAL = 0.1
 
@@ -94,8 +96,8 @@ def calibrated_hyperparameters(
     - Before the first step, up to 12 % of mu^2 (two classes) buys class counts, for the
       intercept's start, and up to 2 % a histogram of row norms, for the rows' scale. Both get
       less where they need less, and nothing where they could not be read.
-    - Batches: all rows while a step reads at most 10^7 numbers, else as many rows as that, but at
-      least a tenth of them, which adds a few per cent to the noise.
+    - Batches: all rows while a step reads at most 10^6 numbers, else as many rows as that, but at
+      least a tenth of them, which adds a few per cent to the noise, and at most `MOST_ROWS_A_STEP`.
     - With a batch size below n, at least 3 (mu / q)^2 steps, q = batch_size / n: with fewer, the
       noise that small batches need is more than about a fifth above that of full batches. At
       most 100 epochs are spent on that.
@@ -237,6 +239,7 @@ def _shares_before_the_first_step(signal: float, n_classes: int) -> tuple[float,
 def _batch_size(batch_size: float | Auto, n_rows: int, n_features: int) -> float:
     if batch_size == "auto":
         batch_size = max(_NUMBERS_PER_STEP // n_features, math.ceil(n_rows / 10))
+        batch_size = min(batch_size, MOST_ROWS_A_STEP)
     return min(float(batch_size), float(n_rows))
 
 

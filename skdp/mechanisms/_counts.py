@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skdp.mechanisms._noise import RandomSource
+from skdp.mechanisms._release import ROUNDING_SHARE, NoisyReleases
 from skdp.mechanisms._rows import rows_of
 from skdp.privacy import Gaussian
 
@@ -41,8 +42,8 @@ class CountPlan:
 
     @property
     def noise_scale(self) -> float:
-        """Standard deviation of the noise on every count."""
-        return self.noise_multiplier * self.sensitivity
+        """Standard deviation of the noise on every count, for the sensitivity after rounding."""
+        return self.noise_multiplier * self.sensitivity * (1.0 + ROUNDING_SHARE)
 
     @property
     def mechanism(self) -> Gaussian:
@@ -74,7 +75,14 @@ def noisy_counts(bins: np.ndarray, plan: CountPlan, source: RandomSource) -> np.
     counts = np.bincount(counted, minlength=plan.n_bins).astype(np.float64)
     if plan.centred:
         counts -= len(counted) / plan.n_bins
-    return counts + plan.noise_scale * source.normal((plan.n_bins,))
+    releases = NoisyReleases(
+        plan.n_bins,
+        sensitivity=plan.sensitivity,
+        noise_scale=plan.noise_scale,
+        n_releases=1,
+        source=source,
+    )
+    return releases.add_noise(counts)
 
 
 def norm_bins(X) -> np.ndarray:

@@ -5,19 +5,15 @@ learning with differential privacy"); by the post-processing theorem, nothing th
 from it costs more.
 """
 
-import itertools
-from collections.abc import Iterator
-
 import numpy as np
 
 from skdp.mechanisms._clipping import ClippedGradient
 from skdp.mechanisms._noise import RandomSource
 from skdp.mechanisms._plan import GradientPlan
+from skdp.mechanisms._release import NoisyReleases
 from skdp.mechanisms._sampling import poisson_blocks
 
 __all__ = ["NoisyGradient"]
-
-_NOISE_PER_BLOCK = 1 << 14
 
 
 class NoisyGradient:
@@ -29,7 +25,8 @@ class NoisyGradient:
     - Each call draws a fresh batch, every row independently with chance `plan.sample_rate`.
     - One row moves the returned vector by at most `plan.clip_threshold` times the factor that
       the accountant divides by.
-    - Every coordinate gets its own normal noise at every call, drawn rows or none.
+    - Every coordinate gets its own normal noise at every call, drawn rows or none, and is a
+      multiple of a public grid's spacing.
 
     Parameters
     ----------
@@ -67,7 +64,13 @@ class NoisyGradient:
         self._batches = self._clipped.fetch(
             poisson_blocks(plan.n_rows, ran.sample_rate, ran.n_steps, sampling)
         )
-        self._noise = _noise_vectors(n_weights + 1, plan.noise_scale, ran.n_steps, noise)
+        self._releases = NoisyReleases(
+            n_weights + 1,
+            sensitivity=plan.clip_threshold,
+            noise_scale=plan.noise_scale,
+            n_releases=ran.n_steps,
+            source=noise,
+        )
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
         """Release the noisy sum at the given weights.
@@ -95,19 +98,4 @@ class NoisyGradient:
         total = np.zeros(self.n_weights + 1)
         n_clipped = self._clipped.add_to(total[:-1], pieces, weights)
         total[-1] = n_clipped * self._count_scale
-        total += next(self._noise)
-        return total
-
-
-def _noise_vectors(
-    size: int, scale: float, n_steps: int, source: RandomSource
-) -> Iterator[np.ndarray | float]:
-    """Yield one fresh noise vector a step, drawn for a block of steps at once."""
-    if scale == 0.0:
-        yield from itertools.repeat(0.0, n_steps)
-        return
-    steps_per_block = max(1, _NOISE_PER_BLOCK // size)
-    for first in range(0, n_steps, steps_per_block):
-        block = source.normal((min(steps_per_block, n_steps - first), size))
-        block *= scale
-        yield from block
+        return self._releases.add_noise(total)

@@ -236,6 +236,7 @@ def test_behind_the_door_only_releases_count(batch_size, monkeypatch):
         states.append(vars(model))
     one, other = states
     assert one.keys() == other.keys()
+    assert one.pop("fit_id_") != other.pop("fit_id_")
     assert vars(one.pop("_plan")) == vars(other.pop("_plan"))
     for name in one:
         np.testing.assert_equal(one[name], other[name])
@@ -354,9 +355,10 @@ def test_without_a_seed_sampling_and_noise_come_from_the_operating_system(two_cl
     monkeypatch.setattr(_noise, "SeededSource", None)
     monkeypatch.setattr(_noise.os, "urandom", urandom)
     DPSGDClassifier(batch_size=20, n_epochs=2).fit(*two_classes)
-    # 8 bytes each for 2 classes, 64 bins, 20 steps of 5 coordinates, and the gaps of one block
-    # of 400 expected draws.
-    assert sorted(asked) == [2 * 8, 64 * 8, 20 * 5 * 8, 8 * (400 + 6 * 20 + 16)]
+    # 8 bytes each, twice for noise: 2 classes, 64 bins, 20 steps of 5 coordinates; and once for
+    # the gaps of one block of 400 expected draws.
+    noise = [2 * 8, 64 * 8, 20 * 5 * 8]
+    assert sorted(asked) == sorted(2 * noise + [8 * (400 + 6 * 20 + 16)])
 
 
 def test_subclasses_share_no_noise_with_their_parent(two_classes):
@@ -413,7 +415,7 @@ PUBLIC_OR_NOISY = {
     "classes_", "coef_", "intercept_", "epsilon_", "delta_", "mechanisms_", "noise_multiplier_",
     "clip_threshold_", "learning_rate_", "batch_size_", "sample_rate_", "n_steps_", "n_iter_",
     "clip_fraction_", "n_features_in_", "feature_names_in_", "skdp_version_", "coef_path_",
-    "intercept_path_", "_plan",
+    "intercept_path_", "_plan", "fit_id_",
 }  # fmt: skip
 
 
@@ -595,7 +597,10 @@ BAD_PARAMETERS = [
     ({"alpha": 2.0, "learning_rate": 1.0}, "learning_rate=1 times alpha=2"),
     ({"clip_threshold": 1e308}, "clip_threshold=1e"),
     ({"noise_multiplier": 0.45, "clip_threshold": 5e-324}, "clip_threshold=5e-324"),
+    ({"noise_multiplier": 1e10}, "noise_multiplier=1"),
     ({"noise_multiplier": 1e300}, "noise_multiplier=1e"),
+    ({"epsilon": 1e-12, "delta": 1e-12}, "epsilon=1e-12 needs"),
+    ({"epsilon": 1e9}, "epsilon=1000000000.0 needs"),
     ({"max_row_norm": 1e-200}, "max_row_norm=1e-200"),
     ({"max_row_norm": 1e160}, "max_row_norm=1e"),
     ({"noise_multiplier": 1e-300}, "noise_multiplier=1e"),

@@ -10,6 +10,7 @@ from skdp.linear_model._recipe import (
     slower_where_one_class_leads,
     textbook_hyperparameters,
 )
+from skdp.mechanisms._plan import MOST_ROWS_A_STEP
 from skdp.privacy import calibrate_noise_multiplier
 
 AUTO = {
@@ -119,11 +120,12 @@ def test_small_batches_at_these_steps_need_at_most_a_quarter_more_noise(batch_si
     assert noise * 800 / batch_size <= 1.25 * math.sqrt(settings.n_steps) / mu
 
 
-def test_batches_are_full_until_a_step_reads_ten_million_numbers():
-    """Then as many rows as that, and at least a tenth."""
-    assert recipe(n_rows=10**5, n_features=100).batch_size == 10**5
-    assert recipe(n_rows=10**6, n_features=50).batch_size == 2 * 10**5
-    assert recipe(n_rows=10**6, n_features=1000).batch_size == 10**5
+def test_batches_are_full_until_a_step_reads_a_million_numbers():
+    """Then as many rows as that, at least a tenth, and no more than a sum may add up."""
+    assert recipe(n_rows=10**4, n_features=100).batch_size == 10**4
+    assert recipe(n_rows=10**5, n_features=50).batch_size == 2 * 10**4
+    assert recipe(n_rows=10**5, n_features=1000).batch_size == 10**4
+    assert recipe(n_rows=10**8, n_features=50).batch_size == MOST_ROWS_A_STEP
     assert recipe(batch_size=10**9).batch_size == 1000
 
 

@@ -8,11 +8,14 @@ from scipy import sparse, stats
 
 from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan, noisy_counts, norm_bins
 from skdp.mechanisms._noise import SeededSource
+from skdp.mechanisms._release import ROUNDING_SHARE
 from skdp.privacy import Gaussian
 
 
 class Silence:
-    """A source without noise: what is released is then the exact count."""
+    """A source without noise: what is released is then the count, rounded to the grid."""
+
+    n_parts = 1
 
     def normal(self, shape):
         return np.zeros(shape)
@@ -20,8 +23,8 @@ class Silence:
 
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("n_bins", [2, 3, 7])
-def test_leaving_out_any_row_moves_the_counts_by_exactly_the_sensitivity(centred, n_bins, rng):
-    """1, or sqrt(1 - 1 / n_bins) for centred counts."""
+def test_leaving_out_any_row_moves_the_counts_by_the_sensitivity(centred, n_bins, rng):
+    """1, or sqrt(1 - 1 / n_bins) for centred counts; and by no more than rounding adds to it."""
     plan = CountPlan(n_bins, 1.0, centred)
     bins = rng.integers(0, n_bins, 30)
     whole = noisy_counts(bins, plan, Silence())
@@ -29,7 +32,8 @@ def test_leaving_out_any_row_moves_the_counts_by_exactly_the_sensitivity(centred
         masked = bins.copy()
         masked[row] = -1
         moved = np.linalg.norm(whole - noisy_counts(masked, plan, Silence()))
-        assert moved == pytest.approx(plan.sensitivity, rel=1e-12)
+        assert moved <= plan.sensitivity * (1.0 + ROUNDING_SHARE)
+        assert moved == pytest.approx(plan.sensitivity, rel=ROUNDING_SHARE)
 
 
 @pytest.mark.parametrize("centred", [False, True])

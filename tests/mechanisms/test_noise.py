@@ -51,10 +51,10 @@ def test_the_far_tail_of_the_system_source_is_the_normals(monkeypatch):
     monkeypatch.setattr(_noise.os, "urandom", lambda size: words.tobytes()[:size])
     draws = SystemSource().normal((8,))
     tails = np.maximum((words >> np.uint64(1)).astype(float) * 2.0**-64, 2.0**-65)
-    signs = np.where(words % 2 == 1, -1.0, 1.0)
+    signs = np.where(words % 2 == 1, 1.0, -1.0)
     np.testing.assert_allclose(draws, signs * stats.norm.isf(tails), atol=1e-12)
-    assert draws[0] > 9.0
-    assert draws[1] < -9.0
+    assert draws[0] < -9.0
+    assert draws[1] > 9.0
 
 
 def test_exponential_draws_use_all_64_bits(monkeypatch):

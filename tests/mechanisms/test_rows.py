@@ -1,0 +1,56 @@
+"""Rows are fetched alike however an array is laid out, and without copying it."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skdp.mechanisms import _rows
+from skdp.mechanisms._rows import fetch, in_row_order, rows_of
+from skdp.mechanisms._sampling import EVERY_ROW, Block
+
+LAYOUTS = {
+    "rows together": np.ascontiguousarray,
+    "columns together": np.asfortranarray,
+    "every second row": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "every second column": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "backwards": lambda X: np.ascontiguousarray(X[::-1])[::-1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("drawn", [np.array([0, 3, 4, 9, 11]), EVERY_ROW], ids=["some", "all"])
+def test_pieces_hold_the_drawn_rows_in_any_layout(layout, dtype, drawn, rng):
+    """In double precision, whatever the array's strides."""
+    X = rng.normal(size=(12, 3)).astype(dtype)
+    stops = [len(X[drawn])]
+    for _, piece in next(fetch(rows_of(layout(X)), [Block(drawn, stops)])):
+        np.testing.assert_array_equal(piece[:, :3], X[drawn])
+        assert piece.dtype == np.float64
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_gathering_never_copies_the_array(layout, rng):
+    """NumPy's own gather does, where rows are not contiguous, at every call."""
+    rows = rows_of(layout(rng.normal(size=(200_000, 8))))
+    rows.take(np.arange(10))
+    tracemalloc.start()
+    rows.take(np.arange(10))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000
+
+
+def test_small_arrays_are_put_in_row_order_and_large_ones_left_alone(rng, monkeypatch):
+    """The copy stays within the memory that a fit may take."""
+    X = np.asfortranarray(rng.normal(size=(50, 4)))
+    assert in_row_order(X).flags.c_contiguous
+    np.testing.assert_array_equal(in_row_order(X), X)
+    in_order = np.ascontiguousarray(X)
+    assert in_row_order(in_order) is in_order
+    csr = sparse.csr_array(X)
+    assert in_row_order(csr) is csr
+    monkeypatch.setattr(_rows, "_BYTES_TO_REORDER", X.nbytes - 1)
+    assert in_row_order(X) is X
