@@ -5,8 +5,10 @@ print a value taken from the data, passes through here; the rest of the package 
 interface only.
 """
 
+import contextlib
 import copy
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ __all__ = [
     "adopt_input_names",
     "fit_context",
     "validate_without_leaks",
+    "without_lengths",
 ]
 
 fit_context = _fit_context
@@ -98,6 +101,18 @@ def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) 
     raise harmless
 
 
+@contextlib.contextmanager
+def without_lengths() -> Iterator[None]:
+    """Errors raised inside come out without numbers, for data whose number of rows is private."""
+    harmless = None
+    try:
+        yield
+    except ValueError as error:
+        harmless = type(error)(_shorten_lengths(str(error)))
+    if harmless is not None:
+        raise harmless
+
+
 def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
     """Return a stand-in to validate against, and a function that reads what it learned.
 
@@ -111,6 +126,11 @@ def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
         return {name: vars(stand_in)[name] for name in names if name in vars(stand_in)}
 
     return stand_in, learned
+
+
+def _shorten_lengths(message: str) -> str:
+    """Drop shapes and lists of lengths, the places where a number of rows may stand."""
+    return re.sub(r"\(?shape=?\s?\([^)]*\)\)?|\[[\d, ]+\]|\d+ sample\(s\)", "...", message)
 
 
 def _without_values(error: Exception) -> TypeError | ValueError:

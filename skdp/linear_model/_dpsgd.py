@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from contextlib import nullcontext
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from skdp._sklearn import (
     adopt_input_names,
     fit_context,
     validate_without_leaks,
+    without_lengths,
 )
 from skdp._version import __version__
 from skdp.linear_model._descent import Descent, average_of_last, descend, passes, stage_ends
@@ -24,6 +26,7 @@ from skdp.linear_model._first_releases import first_releases
 from skdp.linear_model._labels import encode_labels
 from skdp.linear_model._losses import Loss, loss_for
 from skdp.linear_model._plan import TrainingPlan, make_plan, warn_about_weak_promises
+from skdp.linear_model._privacy_unit import units_of
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed
@@ -59,7 +62,8 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
     - Everything on the fitted estimator is covered by `epsilon_`, or is public: the coefficients,
       every iterate of the path, and `clip_fraction_`. No row, loss or count stays on it.
     - Neighbours are data sets with the same number of rows that differ in one row, which
-      contributes nothing in one of them ("zero-out").
+      contributes nothing in one of them ("zero-out"). With `privacy_unit`, a unit with all its
+      rows takes the place of the row.
     - Public are the number of rows, the number and names of the columns, and the label set.
     - Settings left at "auto" come from public numbers, and from noisy counts of the classes and
       of the rows' norms, which `epsilon_` pays for.
@@ -161,6 +165,8 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where `X` had names that are all text.
+    unit_ : {"row", "unit"}
+        Whom the promise is for: each row, or each unit of `privacy_unit`.
     skdp_version_ : str
         The version that trained the model.
     fit_id_ : str
@@ -248,7 +254,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, privacy_unit: ArrayLike | None = None) -> Self:
         """Fit by noisy gradient descent, and state what it cost.
 
         Parameters
@@ -258,6 +264,12 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
             not copied, but for arrays of at most 48 MiB whose rows are not contiguous.
         y : array-like of shape (n_samples,)
             Labels.
+        privacy_unit : array-like of shape (n_samples,) or None, default=None
+            The person, or other unit, that each row belongs to: integers or text. The promise is
+            then for the unit with all its rows: units are drawn with chance `sample_rate_`, the
+            sum of a unit's row gradients is clipped as one vector, `batch_size` and every n count
+            units. The number of units is public, the number of rows is not. None makes each row
+            a unit.
 
         Returns
         -------
@@ -282,11 +294,19 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
             of rows, or the budget ends training early.
         """
         stand_in, learned_names = adopt_input_names(self)
-        X, y = validate_without_leaks(stand_in, X, y, **_DATA_CHECKS)
+        with nullcontext() if privacy_unit is None else without_lengths():
+            X, y = validate_without_leaks(stand_in, X, y, **_DATA_CHECKS)
         classes, codes = encode_labels(y, self.classes)
+        units = None if privacy_unit is None else units_of(privacy_unit, X.shape[0])
 
         # The promise is built from constructor arguments and public sizes, never from values.
-        plan = make_plan(self, n_rows=X.shape[0], n_features=X.shape[1], n_classes=len(classes))
+        plan = make_plan(
+            self,
+            n_rows=X.shape[0] if units is None else len(units),
+            n_features=X.shape[1],
+            n_classes=len(classes),
+            unit="row" if units is None else "unit",
+        )
         warn_about_weak_promises(plan)
         loss = loss_for(len(classes))
         streams = Streams(draw_seed(self.random_state), type(self).__name__)
@@ -294,7 +314,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         # where the caller asked NumPy to raise.
         with np.errstate(all="ignore"):
             X = in_row_order(X)
-            plan, intercept = first_releases(plan, X, codes, streams)
+            plan, intercept = first_releases(plan, X, codes, streams, units)
             gradient = NoisyGradient(
                 X,
                 loss.targets(codes),
@@ -303,6 +323,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
                 sampling=streams.open("gradient", "sampling"),
                 noise=streams.open("gradient", "noise"),
                 fit_intercept=self.fit_intercept,
+                units=units,
             )
         # From here on, only noisy numbers: nothing below can cost privacy.
         n_coef = X.shape[1] * loss.n_outputs
@@ -470,6 +491,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
             "n_steps_": gradient.n_steps,
             "n_iter_": passes(gradient.n_steps, gradient.sample_rate),
             "clip_fraction_": descent.clip_fraction,
+            "unit_": plan.unit,
             "skdp_version_": __version__,
             "fit_id_": secrets.token_hex(8),
         }

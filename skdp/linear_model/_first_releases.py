@@ -13,12 +13,13 @@ from skdp.linear_model._plan import TrainingPlan
 from skdp.linear_model._start import class_shares, intercept_of, lead_of_largest, typical_norm
 from skdp.mechanisms._counts import noisy_counts, norm_bins
 from skdp.mechanisms._noise import Streams
+from skdp.mechanisms._units import Units
 
 __all__ = ["first_releases"]
 
 
 def first_releases(
-    plan: TrainingPlan, X: Any, codes: np.ndarray, streams: Streams
+    plan: TrainingPlan, X: Any, codes: np.ndarray, streams: Streams, units: Units | None
 ) -> tuple[TrainingPlan, np.ndarray | float]:
     """Make the releases that the plan has before its first step.
 
@@ -32,6 +33,8 @@ def first_releases(
         Each row's class, as its place in the label set.
     streams : Streams
         Randomness of this fit.
+    units : Units or None
+        Which rows belong to one unit of privacy; None where each row is one.
 
     Returns
     -------
@@ -41,16 +44,16 @@ def first_releases(
         Where to start.
     """
     intercept, lead = 0.0, 0.0
-    n_rows, n_features = X.shape
+    n_rows, n_features = plan.gradient.n_rows, X.shape[1]
     norm = math.sqrt(n_features)
     if plan.class_counts is not None:
         noise = streams.open("class counts", "noise")
-        counts = noisy_counts(codes, plan.class_counts, noise)
+        counts = noisy_counts(codes, plan.class_counts, noise, units=units)
         shares = class_shares(counts, plan.class_counts, n_rows)
         intercept, lead = intercept_of(shares), lead_of_largest(shares)
     if plan.norm_counts is not None:
         noise = streams.open("norm counts", "noise")
-        counts = noisy_counts(norm_bins(X), plan.norm_counts, noise)
+        counts = noisy_counts(norm_bins(X), plan.norm_counts, noise, units=units)
         norm = typical_norm(counts, plan.norm_counts, n_rows, n_features)
     if plan.gradient.max_row_norm is not None:
         norm = min(norm, plan.gradient.max_row_norm)

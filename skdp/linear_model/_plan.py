@@ -25,6 +25,7 @@ from skdp.linear_model._recipe import (
 from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan
 from skdp.mechanisms._plan import (
     MOST_ROWS_A_STEP,
+    MOST_UNITS_A_STEP,
     SENSITIVITY_FACTOR,
     GradientPlan,
     multiplier_for_gradient,
@@ -42,6 +43,7 @@ __all__ = ["TrainingPlan", "make_plan", "warn_about_weak_promises"]
 
 
 _IN_RANGE = (1e-100, 1e100)
+_MOST_A_STEP = {"row": MOST_ROWS_A_STEP, "unit": MOST_UNITS_A_STEP}
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class TrainingPlan:
         of the rows' typical size.
     signal : float
         See `Hyperparameters`.
+    unit : {"row", "unit"}
+        Whom the promise is for: each row, or each unit of `privacy_unit`.
     """
 
     gradient: GradientPlan
@@ -83,6 +87,7 @@ class TrainingPlan:
     averaged_share: float
     units_are_given: bool
     signal: float
+    unit: str = "row"
 
     @property
     def mechanisms(self) -> tuple[Gaussian | SubsampledGaussian, ...]:
@@ -118,7 +123,9 @@ class TrainingPlan:
         return dataclasses.replace(self, gradient=gradient, learning_rate=rate)
 
 
-def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> TrainingPlan:
+def make_plan(
+    params: Any, *, n_rows: int, n_features: int, n_classes: int, unit: str = "row"
+) -> TrainingPlan:
     """Settle noise, steps and all that is "auto".
 
     Parameters
@@ -126,7 +133,9 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
     params : object
         Carries the constructor arguments of the estimator as attributes; nothing else is read.
     n_rows, n_features, n_classes : int
-        Size of the data, public numbers.
+        Size of the data, public numbers; `n_rows` counts units where the unit is no row.
+    unit : {"row", "unit"}
+        Whom the promise is for.
 
     Raises
     ------
@@ -144,19 +153,21 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         for name in ("batch_size", "n_epochs", "clip_threshold", "learning_rate", "alpha")
     }
     _check_bound(params.max_row_norm)
-    if noise is None:
+    calibrated = noise is None
+    if calibrated:
         _check_threshold(params.clip_threshold)
         settings = calibrated_hyperparameters(
             n_rows=n_rows,
             n_features=n_features,
             n_classes=n_classes,
             mu=_gaussian_mu(epsilon, delta),
+            most_a_step=_MOST_A_STEP[unit],
             **chosen,
         )
         counts = _count_plans(settings, params, n_classes)
         noise = _calibrated_noise(settings, epsilon, delta, n_rows, counts)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
-        _check_arithmetic(gradient, n_features, n_classes, asked=f"epsilon={epsilon!r}")
+        asked = f"epsilon={epsilon!r}"
     else:
         if noise > 0.0:
             _check_threshold(params.clip_threshold)
@@ -164,9 +175,9 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         counts = _count_plans(settings, params, n_classes)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
         asked = f"noise_multiplier={noise!r}"
-        _check_arithmetic(gradient, n_features, n_classes, asked=asked)
-        if epsilon is not None:
-            gradient = _cut_to_budget(gradient, epsilon, delta)
+    _check_arithmetic(gradient, n_features, n_classes, asked=asked, unit=unit)
+    if not calibrated and epsilon is not None:
+        gradient = _cut_to_budget(gradient, epsilon, delta)
     rate_is_given = params.learning_rate != "auto"
     if rate_is_given:
         _check_penalty(settings.learning_rate, params.alpha)
@@ -182,6 +193,7 @@ def make_plan(params: Any, *, n_rows: int, n_features: int, n_classes: int) -> T
         averaged_share=settings.averaged_share if params.average else 0.0,
         units_are_given=settings.units_are_given,
         signal=settings.signal,
+        unit=unit,
     )
     return dataclasses.replace(plan, epsilon=get_epsilon(plan.mechanisms, delta))
 
@@ -205,8 +217,9 @@ def warn_about_weak_promises(plan: TrainingPlan) -> None:
         )
     if plan.delta >= 1.0 / gradient.n_rows:
         messages.append(
-            f"delta={plan.delta:.4g} is at least 1 / n_rows ({gradient.n_rows} rows): publishing "
-            'a random row would pass as private; choose a smaller delta, or delta="auto"'
+            f"delta={plan.delta:.4g} is at least 1 / n_{plan.unit}s ({gradient.n_rows} "
+            f"{plan.unit}s): publishing a random {plan.unit} would pass as private; choose a "
+            'smaller delta, or delta="auto"'
         )
     if gradient.n_steps < plan.n_steps_asked:
         messages.append(
@@ -314,7 +327,7 @@ def _check_penalty(learning_rate: float, alpha: float) -> None:
 
 
 def _check_arithmetic(
-    gradient: GradientPlan, n_features: int, n_classes: int, *, asked: str
+    gradient: GradientPlan, n_features: int, n_classes: int, *, asked: str, unit: str
 ) -> None:
     """Refuse sizes at which rounding could pass what the accountant allows for it."""
     noise = gradient.noise_multiplier
@@ -329,14 +342,14 @@ def _check_arithmetic(
             f"clip threshold, where sums and noise of {size} coordinates are exact on their grid, "
             f"but has {noise:.3g} times; move it towards 1"
         )
-    if gradient.batch_size > MOST_ROWS_A_STEP:
+    if gradient.batch_size > _MOST_A_STEP[unit]:
         raise ValueError(
-            f"batch_size={gradient.batch_size:g} is above {MOST_ROWS_A_STEP:,}, beyond which the "
-            "rounding of a sum over so many rows could show through the noise: lower batch_size"
+            f"batch_size={gradient.batch_size:g} is above {_MOST_A_STEP[unit]:,}, beyond which the "
+            f"rounding of a sum over so many {unit}s could show through the noise: lower batch_size"
         )
     if gradient.n_rows > largest_sum(size):
         raise ValueError(
-            f"{gradient.n_rows:,} rows with {size} coordinates are too many for a sum that is "
+            f"{gradient.n_rows:,} {unit}s with {size} coordinates are too many for a sum that is "
             f"exact to the last bit; at most {largest_sum(size):.3g} are"
         )
 
@@ -362,7 +375,7 @@ def _cut_to_budget(gradient: GradientPlan, epsilon: float, delta: float) -> Grad
     if affordable == 0:
         raise BudgetExhaustedError(
             f"the first step with noise_multiplier={gradient.noise_multiplier!r} and batch_size="
-            f"{gradient.batch_size:g} of {gradient.n_rows} rows would already exceed epsilon="
+            f"{gradient.batch_size:g} of {gradient.n_rows} would already exceed epsilon="
             f"{epsilon!r}: raise noise_multiplier or epsilon, or lower batch_size"
         )
     return dataclasses.replace(gradient, n_steps=min(gradient.n_steps, affordable))

@@ -9,8 +9,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from skdp.mechanisms._plan import MOST_ROWS_A_STEP
-
 __all__ = [
     "Hyperparameters",
     "calibrated_hyperparameters",
@@ -78,6 +76,7 @@ def calibrated_hyperparameters(
     clip_threshold: float | Auto,
     learning_rate: float | Auto,
     alpha: float = 0.0,
+    most_a_step: int,
 ) -> Hyperparameters:
     """Full-batch descent for a training time at which the noise of a logit stays moderate.
 
@@ -97,7 +96,7 @@ def calibrated_hyperparameters(
       intercept's start, and up to 2 % a histogram of row norms, for the rows' scale. Both get
       less where they need less, and nothing where they could not be read.
     - Batches: all rows while a step reads at most 10^6 numbers, else as many rows as that, but at
-      least a tenth of them, which adds a few per cent to the noise, and at most `MOST_ROWS_A_STEP`.
+      least a tenth of them, which adds a few per cent to the noise, and at most `most_a_step`.
     - With a batch size below n, at least 3 (mu / q)^2 steps, q = batch_size / n: with fewer, the
       noise that small batches need is more than about a fifth above that of full batches. At
       most 100 epochs are spent on that.
@@ -118,6 +117,8 @@ def calibrated_hyperparameters(
         The user's choices.
     alpha : float
         Strength of the penalty.
+    most_a_step : int
+        Most rows that a step may add up.
     """
     n_logits = 1 if n_classes == 2 else n_classes
     class_share, norm_share = _shares_before_the_first_step(n_rows * mu, n_classes)
@@ -126,7 +127,7 @@ def calibrated_hyperparameters(
         norm_share = 0.0
     mu_of_steps = mu * math.sqrt(1.0 - class_share - norm_share)
     signal = n_rows * mu_of_steps / (n_features + 1)
-    batch = _batch_size(batch_size, n_rows, n_features)
+    batch = _batch_size(batch_size, n_rows, n_features, most_a_step)
     threshold = (
         min(max(math.sqrt(signal / (2 * n_logits)), 0.6), max(1.0, math.sqrt(n_features + 1)))
         if clip_threshold == "auto"
@@ -236,10 +237,10 @@ def _shares_before_the_first_step(signal: float, n_classes: int) -> tuple[float,
     )
 
 
-def _batch_size(batch_size: float | Auto, n_rows: int, n_features: int) -> float:
+def _batch_size(batch_size: float | Auto, n_rows: int, n_features: int, most_a_step: int) -> float:
     if batch_size == "auto":
         batch_size = max(_NUMBERS_PER_STEP // n_features, math.ceil(n_rows / 10))
-        batch_size = min(batch_size, MOST_ROWS_A_STEP)
+        batch_size = min(batch_size, most_a_step)
     return min(float(batch_size), float(n_rows))
 
 

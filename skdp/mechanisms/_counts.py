@@ -8,12 +8,15 @@ import numpy as np
 from skdp.mechanisms._noise import RandomSource
 from skdp.mechanisms._release import ROUNDING_SHARE, NoisyReleases
 from skdp.mechanisms._rows import rows_of
+from skdp.mechanisms._units import Units
 from skdp.privacy import Gaussian
 
 __all__ = ["NORM_EXPONENTS", "CountPlan", "noisy_counts", "norm_bins"]
 
 # Public bins of row norms, by powers of two; the outer bins also hold what lies beyond them.
 NORM_EXPONENTS = np.arange(-24, 40)
+# Shares of units are whole multiples of one over this.
+_WHOLE_SHARE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,12 @@ class CountPlan:
         return Gaussian(self.noise_multiplier)
 
 
-def noisy_counts(bins: np.ndarray, plan: CountPlan, source: RandomSource) -> np.ndarray:
+def noisy_counts(
+    bins: np.ndarray, plan: CountPlan, source: RandomSource, *, units: Units | None = None
+) -> np.ndarray:
     """Count the rows in each bin and add noise.
+
+    Where rows are grouped into units, each unit counts once in all: a row of m counts 1 / m.
 
     Guarantee: one run of `plan.mechanism`, for neighbours that differ in one row which
     contributes nothing in one of them.
@@ -65,16 +72,17 @@ def noisy_counts(bins: np.ndarray, plan: CountPlan, source: RandomSource) -> np.
         Bins and noise.
     source : RandomSource
         The stream of this release.
+    units : Units or None
+        Which rows belong to one unit of privacy; None where each row is one.
 
     Returns
     -------
     counts : ndarray of shape (n_bins,)
         Noisy, so perhaps negative.
     """
-    counted = bins[bins >= 0]
-    counts = np.bincount(counted, minlength=plan.n_bins).astype(np.float64)
+    counts = _counts(bins, plan.n_bins, units)
     if plan.centred:
-        counts -= len(counted) / plan.n_bins
+        counts -= counts.sum() / plan.n_bins
     releases = NoisyReleases(
         plan.n_bins,
         sensitivity=plan.sensitivity,
@@ -83,6 +91,15 @@ def noisy_counts(bins: np.ndarray, plan: CountPlan, source: RandomSource) -> np.
         source=source,
     )
     return releases.add_noise(counts)
+
+
+def _counts(bins: np.ndarray, n_bins: int, units: Units | None) -> np.ndarray:
+    """Rows in each bin, or the units' shares; both are sums of whole numbers, so exact."""
+    counted = bins >= 0
+    if units is None:
+        return np.bincount(bins[counted], minlength=n_bins).astype(np.float64)
+    shares = _WHOLE_SHARE // units.sizes_by_row()[counted]
+    return np.bincount(bins[counted], weights=shares, minlength=n_bins) / _WHOLE_SHARE
 
 
 def norm_bins(X) -> np.ndarray:

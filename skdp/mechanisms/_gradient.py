@@ -12,6 +12,8 @@ from skdp.mechanisms._noise import RandomSource
 from skdp.mechanisms._plan import GradientPlan
 from skdp.mechanisms._release import NoisyReleases
 from skdp.mechanisms._sampling import poisson_blocks
+from skdp.mechanisms._unit_clipping import UnitGradient
+from skdp.mechanisms._units import Units
 
 __all__ = ["NoisyGradient"]
 
@@ -42,6 +44,10 @@ class NoisyGradient:
         Two separate streams.
     fit_intercept : bool
         Whether the weights have an intercept.
+    units : Units or None
+        Which rows belong to one unit of privacy; None where each row is one. The guarantee is then
+        for the unit: it is drawn, clipped and counted as a whole, and `plan.n_rows` is the number
+        of units.
     """
 
     def __init__(
@@ -54,11 +60,16 @@ class NoisyGradient:
         sampling: RandomSource,
         noise: RandomSource,
         fit_intercept: bool,
+        units: Units | None = None,
     ):
         n_weights = (X.shape[1] + fit_intercept) * loss.n_outputs
         self.n_weights = n_weights
         self._count_scale = plan.count_scale
-        self._clipped = ClippedGradient(X, targets, loss, plan, fit_intercept=fit_intercept)
+        self._clipped: ClippedGradient | UnitGradient
+        if units is None:
+            self._clipped = ClippedGradient(X, targets, loss, plan, fit_intercept=fit_intercept)
+        else:
+            self._clipped = UnitGradient(X, targets, loss, plan, units, fit_intercept=fit_intercept)
         # The sampler reads the very object that the accountant reads.
         ran = plan.mechanism
         self._batches = self._clipped.fetch(

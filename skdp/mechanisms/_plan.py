@@ -15,6 +15,7 @@ from skdp.privacy import SubsampledGaussian
 __all__ = [
     "COUNT_WEIGHT",
     "MOST_ROWS_A_STEP",
+    "MOST_UNITS_A_STEP",
     "SENSITIVITY_FACTOR",
     "GradientPlan",
     "multiplier_for_gradient",
@@ -33,6 +34,8 @@ COUNT_WEIGHT = math.sqrt((SENSITIVITY_FACTOR - ROUNDING_SHARE) ** 2 - 1.0)
 # more, two sums of clipped gradients are then at most 3.2e-5 thresholds further apart than exact
 # ones, within what ROUNDING_SHARE leaves beside the grid.
 MOST_ROWS_A_STEP = 3_000_000
+# Likewise where a unit of privacy has several rows: then a piece may hold one unit alone.
+MOST_UNITS_A_STEP = 400_000
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,9 @@ class GradientPlan:
     Parameters
     ----------
     n_rows : int
-        Rows of the data set, a public number.
+        Rows of the data set, or units where rows are grouped into units; a public number.
     batch_size : float
-        Expected rows a step, at most `n_rows`; the divisor of the noisy sum.
+        Expected rows, or units, a step, at most `n_rows`; the divisor of the noisy sum.
     n_steps : int
         Noisy steps.
     clip_threshold : float

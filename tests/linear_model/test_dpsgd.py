@@ -214,7 +214,7 @@ def test_behind_the_door_only_releases_count(batch_size, monkeypatch):
         canned = np.random.default_rng(0)
         asked = []
 
-        def counts(bins, plan, source, canned=canned, asked=asked):
+        def counts(bins, plan, source, *, canned=canned, asked=asked, **rest):
             asked.append(plan.mechanism)
             return 50 * canned.normal(size=plan.n_bins)
 
@@ -415,7 +415,7 @@ PUBLIC_OR_NOISY = {
     "classes_", "coef_", "intercept_", "epsilon_", "delta_", "mechanisms_", "noise_multiplier_",
     "clip_threshold_", "learning_rate_", "batch_size_", "sample_rate_", "n_steps_", "n_iter_",
     "clip_fraction_", "n_features_in_", "feature_names_in_", "skdp_version_", "coef_path_",
-    "intercept_path_", "_plan", "fit_id_",
+    "intercept_path_", "_plan", "fit_id_", "unit_",
 }  # fmt: skip
 
 

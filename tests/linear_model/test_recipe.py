@@ -23,7 +23,12 @@ AUTO = {
 
 def recipe(n_rows=1000, n_features=20, n_classes=2, mu=0.27, **given):
     return calibrated_hyperparameters(
-        n_rows=n_rows, n_features=n_features, n_classes=n_classes, mu=mu, **(AUTO | given)
+        n_rows=n_rows,
+        n_features=n_features,
+        n_classes=n_classes,
+        mu=mu,
+        most_a_step=MOST_ROWS_A_STEP,
+        **(AUTO | given),
     )
 
 
