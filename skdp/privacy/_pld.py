@@ -139,6 +139,11 @@ class Direction:
         if best.mean - epsilon > 40 and best.variance * best.order**2 < 1e-4:
             # All but a trifle of the loss is far above.
             return 1.0
+        # Delta falls with epsilon, so an epsilon that has the least delta bounds all beyond it. No
+        # tilt reaches far beyond it where the losses are bounded, or nearly so.
+        is_reached = best.log_delta > math.log(_LEAST_DELTA) and best.epsilon > 0.999 * epsilon
+        if not is_reached and epsilon >= self.epsilon(_LEAST_DELTA):
+            return _LEAST_DELTA
         question = _Question(gap, lambda composed: composed.delta(epsilon), asks_epsilon=False)
         tail = self._tail(math.exp(min(best.log_delta, 0.0)))
         for _ in range(_MAX_ROUNDS):

@@ -168,3 +168,35 @@ def test_wild_numbers_have_an_answer():
                     mechanism = SubsampledGaussian(noise, rate, 10**9)
                     assert get_epsilon(mechanism, delta) >= 0
                     assert 0 <= get_delta(mechanism, 3.0) <= 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_delta_and_epsilon_of_a_mixed_composition_invert_each_other(seed):
+    """Full-batch releases beside sampled steps, at epsilons from small to far out of reach.
+
+    Without the full batches the losses of one direction are bounded; with them nearly so.
+    """
+    rng = np.random.default_rng(seed)
+    parts = [Gaussian(10 ** rng.uniform(-0.5, 2.5)) for _ in range(rng.integers(1, 3))]
+    parts.append(
+        SubsampledGaussian(
+            10 ** rng.uniform(-0.3, 1.5), 10 ** rng.uniform(-3, 0), int(10 ** rng.uniform(0, 3))
+        )
+    )
+    before = 1.0
+    for epsilon in np.geomspace(0.01, 200.0, 12):
+        delta = get_delta(parts, epsilon)
+        assert delta <= before * (1 + 1e-6)
+        before = delta
+        if 1e-12 < delta < 0.4:
+            assert get_epsilon(parts, delta) <= epsilon * 1.002 + 1e-4
+            assert get_epsilon(parts, 0.995 * delta) >= epsilon * 0.998 - 1e-3
+
+
+def test_delta_beyond_the_reach_of_bounded_losses_is_that_of_the_unbounded_direction():
+    """Two small full-batch releases hardly move what the sampled steps spend far out."""
+    steps = SubsampledGaussian(1.1923, 0.1125, 45)
+    parts = (Gaussian(32.85), Gaussian(40.23), steps)
+    for epsilon in (5.0, 5.9, 6.2, 8.0):
+        alone = get_delta(steps, epsilon)
+        assert alone < get_delta(parts, epsilon) < 1.05 * alone
