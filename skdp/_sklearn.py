@@ -8,7 +8,7 @@ interface only.
 import contextlib
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,28 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
+    from sklearn.callback import with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupport:  # type: ignore[no-redef]
+        """Nothing: this scikit-learn has no callbacks."""
+
+    def with_callbacks(method):  # type: ignore[no-redef]
+        """Leave the method as it is."""
+        return method
+
+
 __all__ = [
+    "CallbackSupport",
     "Interval",
     "StrOptions",
     "adopt_input_names",
+    "epoch_callback",
     "fit_context",
     "validate_without_leaks",
+    "with_callbacks",
     "without_lengths",
 ]
 
@@ -126,6 +142,51 @@ def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
         return {name: vars(stand_in)[name] for name in names if name in vars(stand_in)}
 
     return stand_in, learned
+
+
+def epoch_callback(
+    estimator: Any, n_epochs: int, fitted_attributes: Callable[[Any], dict[str, Any]]
+) -> Callable[[Any], bool] | None:
+    """Open the callbacks of a fit, and return what to call after each epoch; None without any.
+
+    Callbacks get neither X nor y: what they compute of training rows would not be private.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose fit begins.
+    n_epochs : int
+        How many epochs are planned.
+    fitted_attributes : callable
+        From the stage after an epoch to the attributes of the model that this stage is.
+
+    Returns
+    -------
+    after_epoch : callable or None
+        Takes the stage; True asks to stop.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        return None
+    whole = estimator._init_callback_context(max_subtasks=n_epochs)
+    whole.call_on_fit_task_begin(estimator=estimator)
+    task = whole.subcontext(task_name="epoch").call_on_fit_task_begin(estimator=estimator)
+    n_done = 0
+
+    def after_epoch(stage: Any) -> bool:
+        nonlocal task, n_done
+        n_done += 1
+        stop = task.call_on_fit_task_end(
+            estimator=estimator, reconstruction_attributes=lambda: fitted_attributes(stage)
+        )
+        if stop or n_done == n_epochs:
+            whole.call_on_fit_task_end(
+                estimator=estimator, reconstruction_attributes=lambda: fitted_attributes(stage)
+            )
+        else:
+            task = whole.subcontext(task_name="epoch").call_on_fit_task_begin(estimator=estimator)
+        return stop
+
+    return after_epoch
 
 
 def _shorten_lengths(message: str) -> str:

@@ -4,6 +4,7 @@ Sees weights and releases, never a row: whatever is computed here costs nothing.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from skdp.exceptions import DivergenceError
 from skdp.linear_model._plan import TrainingPlan
 
 __all__ = ["Descent", "average_of_last", "descend", "passes", "stage_ends"]
+
+AfterEpoch = Callable[["Descent"], bool]
 
 
 @dataclass(frozen=True)
@@ -25,12 +28,15 @@ class Descent:
         The returned model: the last iterate, or the mean of the last ones.
     clip_fraction : float
         Noisy share of the drawn rows whose gradient was clipped, held within [0, 1].
+    n_steps : int
+        Steps taken.
     path : ndarray of shape (n_steps, n_weights) or None
         Every iterate after its step, where it was asked for.
     """
 
     weights: np.ndarray
     clip_fraction: float
+    n_steps: int
     path: np.ndarray | None
 
 
@@ -41,8 +47,9 @@ def descend(
     start: np.ndarray,
     n_coef: int,
     keep_path: bool,
+    after_epoch: AfterEpoch | None = None,
 ) -> Descent:
-    """Take all steps of the plan.
+    """Take all steps of the plan, or as many as `after_epoch` lets it.
 
     One step is `w -= learning_rate * noisy_sum / batch_size`; the penalty moves the first
     `n_coef` weights by `-learning_rate * alpha * w`, from the same w.
@@ -55,6 +62,12 @@ def descend(
         Steps, rate, divisor, penalty, averaging, and the unit of the intercept.
     start : ndarray of shape (n_weights,)
         Where to begin, as a model: coefficients, then intercepts.
+    n_coef : int
+        How many of the weights are coefficients.
+    keep_path : bool
+        Whether to keep every iterate.
+    after_epoch : callable or None
+        Called with what the descent would leave if it ended after this epoch; True ends it.
 
     Raises
     ------
@@ -73,6 +86,7 @@ def descend(
     path = np.empty((n_steps, len(start))) if keep_path else None
     total = np.zeros_like(start)
     first_averaged = n_steps - plan.n_averaged(n_steps)
+    epochs = None if after_epoch is None else _EpochAverages(plan, len(start))
     # Overflow is found in the weights below; a NumPy warning would only say it less clearly.
     with np.errstate(all="ignore"):
         for step in range(n_steps):
@@ -86,15 +100,63 @@ def descend(
                 path[step] = weights * unit
             if step >= first_averaged:
                 total += weights * unit
+            if epochs is not None and epochs.end_with(weights * unit):
+                stage = _descent(epochs.average(), count, step + 1, plan, path)
+                if after_epoch(stage) and step + 1 < n_steps:
+                    return _finite(stage, plan)
         final = total / (n_steps - first_averaged)
-    if not np.isfinite(final).all():
+    return _finite(_descent(final, count, n_steps, plan, path), plan)
+
+
+def _descent(
+    weights: np.ndarray, count: float, n_steps: int, plan: TrainingPlan, path: np.ndarray | None
+) -> Descent:
+    """What is left after so many steps; the model is the path's own average where there is one."""
+    if path is not None and n_steps < len(path):
+        path = path[:n_steps]
+        weights = average_of_last(path, n_steps, plan.n_averaged(n_steps))
+    drawn = plan.gradient.count_scale * plan.gradient.batch_size * n_steps
+    share = float(np.clip(count / drawn, 0.0, 1.0))
+    return Descent(weights=weights, clip_fraction=share, n_steps=n_steps, path=path)
+
+
+def _finite(descent: Descent, plan: TrainingPlan) -> Descent:
+    if not np.isfinite(descent.weights).all():
         raise DivergenceError(
             f"training diverged: the weights are no longer finite with learning_rate="
             f"{plan.learning_rate:g} and clip_threshold={plan.gradient.clip_threshold:g}; lower "
             "them. The steps taken are spent all the same"
         )
-    drawn = plan.gradient.count_scale * plan.gradient.batch_size * n_steps
-    return Descent(weights=final, clip_fraction=float(np.clip(count / drawn, 0.0, 1.0)), path=path)
+    return descent
+
+
+class _EpochAverages:
+    """The averages of the last iterates at the end of each epoch, without keeping the path.
+
+    Keeps the sum of all iterates, and what it was where the average of a coming epoch begins.
+    """
+
+    def __init__(self, plan: TrainingPlan, size: int):
+        ends = stage_ends(plan.gradient.n_steps, plan.gradient.sample_rate)
+        self._spans = deque((end - plan.n_averaged(end), end) for end in ends)
+        self._begins = deque(begin for begin, _ in self._spans)
+        self._sums_before: deque[np.ndarray] = deque()
+        self._sum = np.zeros(size)
+        self._n_steps = 0
+
+    def end_with(self, model: np.ndarray) -> bool:
+        """Take in one more iterate; True where it ends an epoch."""
+        while self._begins and self._begins[0] == self._n_steps:
+            self._begins.popleft()
+            self._sums_before.append(self._sum.copy())
+        self._sum += model
+        self._n_steps += 1
+        return self._n_steps == self._spans[0][1]
+
+    def average(self) -> np.ndarray:
+        """Of the epoch that has just ended; once for each."""
+        begin, end = self._spans.popleft()
+        return (self._sum - self._sums_before.popleft()) / (end - begin)
 
 
 def average_of_last(path: np.ndarray, n_steps: int, n_averaged: int) -> np.ndarray:

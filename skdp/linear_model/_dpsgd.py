@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -13,11 +14,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._sklearn import (
+    CallbackSupport,
     Interval,
     StrOptions,
     adopt_input_names,
+    epoch_callback,
     fit_context,
     validate_without_leaks,
+    with_callbacks,
     without_lengths,
 )
 from skdp._version import __version__
@@ -49,7 +53,7 @@ def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
     )
 
 
-class DPSGDClassifier(ClassifierMixin, BaseEstimator):
+class DPSGDClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
     """Linear classifier trained by differentially private stochastic gradient descent.
 
     Logistic regression (two classes) or multinomial softmax regression, fitted by DP-SGD: every
@@ -150,7 +154,8 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         as the weight of a constant of the rows' size instead of 1, so that training does not
         depend on the unit.
     n_steps_ : int
-        Noisy steps taken.
+        Noisy steps taken; fewer than planned where a callback ended training. `epsilon_` is that
+        of the whole plan all the same: a stopping time chosen by looking is no smaller release.
     n_iter_ : int
         Expected passes over the data, rounded up.
     clip_fraction_ : float
@@ -167,6 +172,8 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         Their names, where `X` had names that are all text.
     unit_ : {"row", "unit"}
         Whom the promise is for: each row, or each unit of `privacy_unit`.
+    noise_source_ : {"system", "seeded"}
+        Where noise and sampling came from; see `random_state`.
     skdp_version_ : str
         The version that trained the model.
     fit_id_ : str
@@ -253,6 +260,7 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         self.store_path = store_path
         self.random_state = random_state
 
+    @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, privacy_unit: ArrayLike | None = None) -> Self:
         """Fit by noisy gradient descent, and state what it cost.
@@ -329,8 +337,17 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
         n_coef = X.shape[1] * loss.n_outputs
         start = np.zeros(gradient.n_weights)
         start[n_coef:] = intercept
-        descent = descend(gradient, plan, start=start, n_coef=n_coef, keep_path=self.store_path)
-        self._adopt(plan, descent, classes, learned_names())
+        fitted = partial(self._fitted, plan, classes, learned_names(), streams.source)
+        n_epochs = len(stage_ends(plan.gradient.n_steps, plan.gradient.sample_rate))
+        descent = descend(
+            gradient,
+            plan,
+            start=start,
+            n_coef=n_coef,
+            keep_path=self.store_path,
+            after_epoch=epoch_callback(self, n_epochs, fitted),
+        )
+        self._adopt(fitted(descent))
         return self
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -469,10 +486,21 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
     def _loss(self) -> Loss:
         return loss_for(len(self.classes_))
 
-    def _adopt(
-        self, plan: TrainingPlan, descent: Descent, classes: np.ndarray, names: dict[str, Any]
-    ) -> None:
+    def _adopt(self, fitted: dict[str, Any]) -> None:
         """Replace the fitted state by the new one, whole: an interrupted fit leaves the old."""
+        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        # One assignment, so that an interrupt finds either the old state or the new one.
+        self.__dict__ = {**kept, **fitted}
+
+    def _fitted(
+        self,
+        plan: TrainingPlan,
+        classes: np.ndarray,
+        names: dict[str, Any],
+        noise_source: str,
+        descent: Descent,
+    ) -> dict[str, Any]:
+        """All fitted attributes."""
         gradient = plan.gradient
         coef, intercept = self._model_shape(descent.weights, len(classes), names["n_features_in_"])
         fitted = {
@@ -488,19 +516,19 @@ class DPSGDClassifier(ClassifierMixin, BaseEstimator):
             "learning_rate_": plan.learning_rate,
             "batch_size_": gradient.batch_size,
             "sample_rate_": gradient.sample_rate,
-            "n_steps_": gradient.n_steps,
-            "n_iter_": passes(gradient.n_steps, gradient.sample_rate),
+            "n_steps_": descent.n_steps,
+            "n_iter_": passes(descent.n_steps, gradient.sample_rate),
             "clip_fraction_": descent.clip_fraction,
             "unit_": plan.unit,
+            "noise_source_": noise_source,
             "skdp_version_": __version__,
             "fit_id_": secrets.token_hex(8),
+            "_plan": plan,
         }
         if descent.path is not None:
             path = self._model_shape(descent.path, len(classes), names["n_features_in_"])
             fitted["coef_path_"], fitted["intercept_path_"] = path
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        # One assignment, so that an interrupt finds either the old state or the new one.
-        self.__dict__ = {**kept, **fitted, "_plan": plan}
+        return fitted
 
     def _model_shape(
         self, weights: np.ndarray, n_classes: int, n_features: int

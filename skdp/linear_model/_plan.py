@@ -38,6 +38,7 @@ from skdp.privacy import (
     calibrate_noise_multiplier,
     get_epsilon,
 )
+from skdp.privacy._promise import chosen_delta, weaknesses
 
 __all__ = ["TrainingPlan", "make_plan", "warn_about_weak_promises"]
 
@@ -146,7 +147,7 @@ def make_plan(
     CalibrationError
         Where no noise is the answer, since delta alone pays for so few and so small batches.
     """
-    delta = min(1e-5, 1.0 / (2.0 * n_rows)) if params.delta == "auto" else float(params.delta)
+    delta = chosen_delta(params.delta, n_rows)
     epsilon, noise = _budget_and_noise(params.epsilon, params.noise_multiplier)
     chosen = {
         name: getattr(params, name)
@@ -205,22 +206,14 @@ def warn_about_weak_promises(plan: TrainingPlan) -> None:
     """
     gradient = plan.gradient
     messages = []
+    epsilon = plan.epsilon
     if gradient.noise_multiplier == 0.0:
+        epsilon = 0.0
         messages.append(
             "noise_multiplier=0 trains without noise: the model has no privacy at all "
             "(epsilon_ is inf)"
         )
-    elif plan.epsilon > 10.0:
-        messages.append(
-            f"epsilon_ is {plan.epsilon:.4g}: above 10 the guarantee says little about what an "
-            "attacker can learn; lower epsilon or raise noise_multiplier"
-        )
-    if plan.delta >= 1.0 / gradient.n_rows:
-        messages.append(
-            f"delta={plan.delta:.4g} is at least 1 / n_{plan.unit}s ({gradient.n_rows} "
-            f"{plan.unit}s): publishing a random {plan.unit} would pass as private; choose a "
-            'smaller delta, or delta="auto"'
-        )
+    messages += weaknesses(epsilon, plan.delta, gradient.n_rows, unit=plan.unit)
     if gradient.n_steps < plan.n_steps_asked:
         messages.append(
             f"the budget ends training after {gradient.n_steps} of {plan.n_steps_asked} steps; "

@@ -141,6 +141,11 @@ class Streams(NamedTuple):
     seed: int | None
     owner: str
 
+    @property
+    def source(self) -> str:
+        """Where the randomness comes from: "system" or "seeded"."""
+        return "system" if self.seed is None else "seeded"
+
     def open(self, *names: str) -> RandomSource:
         """Open the stream of these names."""
         return random_source(self.seed, self.owner, *names)

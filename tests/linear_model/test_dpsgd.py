@@ -1,5 +1,6 @@
 """DPSGDClassifier: what it learns, what it reports, what it refuses."""
 
+import importlib.util
 import math
 import os
 import pickle
@@ -20,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import skdp
 from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import DivergenceError
-from skdp.linear_model import _dpsgd, _first_releases
+from skdp.linear_model import _dpsgd
 from skdp.mechanisms import _noise
 from skdp.privacy import Gaussian, SubsampledGaussian, get_epsilon
 
@@ -202,46 +203,6 @@ def test_rows_of_any_size_train_whatever_one_of_them_does(factor, last, rng):
         assert np.isfinite(model.coef_).all()
 
 
-@pytest.mark.parametrize("batch_size", ["auto", 50])
-def test_behind_the_door_only_releases_count(batch_size, monkeypatch):
-    """Two unrelated tables of one shape, fed the same releases, leave the same estimator; and the
-    mechanisms that the vault was asked for are those that are priced."""
-    states = []
-    for seed in (1, 2):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(500, 4)) * 10 ** rng.uniform(-2, 2, size=(500, 1))
-        y = (np.arange(500) % (seed + 1) == 0).astype(int)
-        canned = np.random.default_rng(0)
-        asked = []
-
-        def counts(bins, plan, source, *, canned=canned, asked=asked, **rest):
-            asked.append(plan.mechanism)
-            return 50 * canned.normal(size=plan.n_bins)
-
-        def door(X, targets, loss, plan, *, canned=canned, asked=asked, **rest):
-            asked.append(plan.mechanism)
-
-            def gradient(weights):
-                return canned.normal(size=6)
-
-            gradient.n_weights = 5
-            return gradient
-
-        monkeypatch.setattr(_first_releases, "noisy_counts", counts)
-        monkeypatch.setattr(_dpsgd, "NoisyGradient", door)
-        model = DPSGDClassifier(
-            random_state=0, batch_size=batch_size, store_path=True, classes=[0, 1]
-        ).fit(X, y)
-        assert tuple(asked) == model.mechanisms_
-        states.append(vars(model))
-    one, other = states
-    assert one.keys() == other.keys()
-    assert one.pop("fit_id_") != other.pop("fit_id_")
-    assert vars(one.pop("_plan")) == vars(other.pop("_plan"))
-    for name in one:
-        np.testing.assert_equal(one[name], other[name])
-
-
 # Its noise
 
 
@@ -415,8 +376,14 @@ PUBLIC_OR_NOISY = {
     "classes_", "coef_", "intercept_", "epsilon_", "delta_", "mechanisms_", "noise_multiplier_",
     "clip_threshold_", "learning_rate_", "batch_size_", "sample_rate_", "n_steps_", "n_iter_",
     "clip_fraction_", "n_features_in_", "feature_names_in_", "skdp_version_", "coef_path_",
-    "intercept_path_", "_plan", "fit_id_", "unit_",
+    "intercept_path_", "_plan", "fit_id_", "unit_", "noise_source_",
 }  # fmt: skip
+
+
+def test_callbacks_are_there_where_scikit_learn_has_them():
+    """Before 1.9 the methods are absent."""
+    has_callbacks = importlib.util.find_spec("sklearn.callback") is not None
+    assert hasattr(DPSGDClassifier, "set_callbacks") == has_callbacks
 
 
 def test_nothing_else_stays_on_the_fitted_object(two_classes):
