@@ -15,7 +15,7 @@ SCRIPT = """
 import json, sys, warnings
 from sklearn.utils.estimator_checks import check_estimator
 from skdp import DPSGDClassifier
-from skdp.preprocessing import BoundedScaler, PiecewiseLinearFeatures
+from skdp.preprocessing import *
 
 warnings.simplefilter("ignore")
 estimator = {estimator}
@@ -40,6 +40,9 @@ print(json.dumps({{
         ("DPSGDClassifier()", 55),
         ("BoundedScaler(bounds=(-10, 10))", 46),
         ("PiecewiseLinearFeatures()", 46),
+        ("RowNormClipper()", 46),
+        ("DPStandardScaler(bounds=(-10, 10))", 47),
+        ("DPMaxAbsScaler()", 47),
     ],
 )
 def test_check_estimator_passes_in_full(estimator, n_checks):

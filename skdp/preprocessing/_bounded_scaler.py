@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import adopt_input_names, fit_context, validate_without_leaks
+from skdp._sklearn import fit_context, validate_without_leaks
 from skdp.preprocessing._bounds import resolve_bounds
+from skdp.preprocessing._fitting import read_rows, replace_fitted
 
 __all__ = ["BoundedScaler"]
 
@@ -31,8 +32,8 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Choose the bounds from what is known without the data: units, the range of a sensor or of a
     questionnaire, a published description. The smallest and the largest value of your own rows
     would give these two rows away. Missing values stay missing;
-    `SimpleImputer(strategy="constant", fill_value=0)` after this scaler fills them without
-    learning anything from the rows.
+    `SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)` after this scaler
+    fills them without learning anything from the rows.
 
     Parameters
     ----------
@@ -96,16 +97,12 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ValueError
             Where `bounds` or `feature_range` cannot be used.
         """
-        stand_in, learned_names = adopt_input_names(self)
-        validate_without_leaks(stand_in, X, **_DATA_CHECKS)
-        names = learned_names()
+        _, names = read_rows(self, X, **_DATA_CHECKS)
         lower, upper = resolve_bounds(
             self.bounds, names["n_features_in_"], names.get("feature_names_in_")
         )
         feature_range = _checked_range(self.feature_range)
-        for stale in ("feature_names_in_", *names):
-            vars(self).pop(stale, None)
-        vars(self).update(names, lower_=lower, upper_=upper, feature_range_=feature_range)
+        replace_fitted(self, names, lower_=lower, upper_=upper, feature_range_=feature_range)
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:

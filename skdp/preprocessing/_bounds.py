@@ -35,7 +35,7 @@ def resolve_bounds(
     """
     if bounds is None:
         raise ValueError(
-            "bounds=None: the scaler never looks at the data, so it needs public bounds; pass "
+            "bounds=None: no range is ever taken from the rows, so it needs public bounds; pass "
             "bounds=(low, high), each a number or one number a column, or a mapping from column "
             "name to (low, high)"
         )

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import adopt_input_names, fit_context, validate_without_leaks
+from skdp._sklearn import fit_context, validate_without_leaks
+from skdp.preprocessing._fitting import read_rows, replace_fitted
 
 __all__ = ["PiecewiseLinearFeatures"]
 
@@ -47,8 +48,8 @@ class PiecewiseLinearFeatures(TransformerMixin, BaseEstimator):
     nine served well on tables of ten thousands of rows. Give columns of zeros and ones, such as
     one-hot columns, no knots, by a mapping that leaves them out: a weight says all there is to
     say of them. Missing values stay missing, in every feature of the column;
-    `SimpleImputer(strategy="constant", fill_value=0)` after this transformer gives them no
-    effect, which is the mean height of the curve at the knots.
+    `SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)` after this
+    transformer gives them no effect, which is the mean height of the curve at the knots.
 
     Parameters
     ----------
@@ -119,15 +120,11 @@ class PiecewiseLinearFeatures(TransformerMixin, BaseEstimator):
         ValueError
             Where `knots` cannot be used.
         """
-        stand_in, learned_names = adopt_input_names(self)
-        validate_without_leaks(stand_in, X, **_DATA_CHECKS)
-        names = learned_names()
+        _, names = read_rows(self, X, **_DATA_CHECKS)
         knots = _knots_by_position(
             self.knots, names["n_features_in_"], names.get("feature_names_in_")
         )
-        for stale in ("feature_names_in_", *names):
-            vars(self).pop(stale, None)
-        vars(self).update(names, knots_=knots)
+        replace_fitted(self, names, knots_=knots)
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:

@@ -1,0 +1,238 @@
+"""What the columns look like, each question answered for all of them by one Gaussian release.
+
+Two questions: sums of values and of squares, from columns with public bounds; and how many entries
+there are of each size, from columns without. A row answers for all its columns at once, so the
+sensitivity grows with the square root of their number. Neighbours differ in one row, which
+contributes nothing in one of them; the number of rows is public.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from skdp.mechanisms._noise import RandomSource
+from skdp.mechanisms._release import ROUNDING_SHARE, NoisyReleases
+from skdp.mechanisms._rows import rows_of
+from skdp.privacy import Gaussian
+
+__all__ = [
+    "MOST_ROWS",
+    "SIZE_EXPONENTS",
+    "SQUARE_CENTRE",
+    "SQUARE_WEIGHT",
+    "MomentPlan",
+    "SizePlan",
+    "noisy_moments",
+    "noisy_sizes",
+]
+
+# What a row adds for one column with value t in [-1, 1]: t, and WEIGHT * (t^2 - CENTRE).
+SQUARE_WEIGHT = math.sqrt(1.5)
+SQUARE_CENTRE = 5.0 / 6.0
+# Public bins of the sizes of entries: bin k holds sizes above 2^(k - 1) and up to 2^k, so that 1,
+# which is what one-hot columns hold, is the upper end of its bin. The outer bins also hold what
+# lies beyond them.
+SIZE_EXPONENTS = np.arange(-24, 40)
+# What a row adds is rounded to so many steps a unit: then sums of up to MOST_ROWS rows are exact
+# in whatever order they are added up, and rounding them costs no sensitivity.
+_STEPS_PER_UNIT = 2.0**20
+MOST_ROWS = 2**32
+
+
+@dataclass(frozen=True)
+class MomentPlan:
+    """What decides a release of sums and of sums of squares.
+
+    With t in [-1, 1] the value in half widths of the bounds from their middle, and weight w and
+    centre c, a row adds (t, w (t^2 - c)) for each column, and nothing in the neighbour. With s =
+    t^2 in [0, 1] its squared length in one column, s + w^2 (s - c)^2, is convex in s, so it is
+    largest at an end:
+
+    - at s = 0 it is w^2 c^2, at s = 1 it is 1 + w^2 (1 - c)^2;
+    - the larger is least where they are equal, at c = (1 + w^2) / (2 w^2), for w of at least 1;
+    - then it is (1 + w^2)^2 / (4 w^2): 1 at w = 1, where the squares cost the sums nothing.
+
+    The d columns together have at most d times that, which a row of t = 0 and a row of t = 1
+    both reach. A larger w makes squares less noisy and sums more. The variance, mean square less
+    squared mean m, gets noise of (1 + w^2) / (2 w) sqrt(1 / w^2 + 4 m^2), in units in which it is
+    sqrt(1 + 4 m^2) at w = 1. At w^2 = 3 / 2 that is 17, 7 and 1 % less for m of 0, 1/2 and 1, and
+    the means have 2 % more.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns.
+    noise_multiplier : float
+        Standard deviation of the noise over the sensitivity.
+    """
+
+    n_columns: int
+    noise_multiplier: float
+
+    @property
+    def size(self) -> int:
+        """Number of released coordinates."""
+        return 2 * self.n_columns
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 norm of what one row adds at most: sqrt(25 / 24) a column."""
+        return math.sqrt(self.n_columns) * SQUARE_WEIGHT * SQUARE_CENTRE
+
+    @property
+    def noise_scale(self) -> float:
+        """Standard deviation of the noise on every sum, for the sensitivity after rounding."""
+        return self.noise_multiplier * self.sensitivity * (1.0 + ROUNDING_SHARE)
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """The release as the accountant sees it."""
+        return Gaussian(self.noise_multiplier)
+
+
+@dataclass(frozen=True)
+class SizePlan:
+    """What decides a release of how many entries of each column are of which size.
+
+    A row adds one to one bin of each column in which it is not zero, a vector of length
+    sqrt(d) at most.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns.
+    noise_multiplier : float
+        Standard deviation of the noise over the sensitivity.
+    """
+
+    n_columns: int
+    noise_multiplier: float
+
+    @property
+    def size(self) -> int:
+        """Number of released coordinates."""
+        return self.n_columns * len(SIZE_EXPONENTS)
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 norm of what one row adds at most."""
+        return math.sqrt(self.n_columns)
+
+    @property
+    def noise_scale(self) -> float:
+        """Standard deviation of the noise on every count, for the sensitivity after rounding."""
+        return self.noise_multiplier * self.sensitivity * (1.0 + ROUNDING_SHARE)
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """The release as the accountant sees it."""
+        return Gaussian(self.noise_multiplier)
+
+
+def noisy_moments(
+    X: np.ndarray, lower: np.ndarray, upper: np.ndarray, plan: MomentPlan, source: RandomSource
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add up values and squares of each column, clipped to its bounds, and add noise.
+
+    Guarantee: one run of `plan.mechanism`, for neighbours that differ in one row which
+    contributes nothing in one of them.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        Finite rows, at most `MOST_ROWS`.
+    lower, upper : ndarray of shape (n_columns,)
+        Public bounds, the lower ones below the upper ones.
+    plan : MomentPlan
+        Columns and noise.
+    source : RandomSource
+        The stream of this release.
+
+    Returns
+    -------
+    sums : ndarray of shape (n_columns,)
+        Noisy sums of t, which runs from -1 at `lower` to 1 at `upper`.
+    squares : ndarray of shape (n_columns,)
+        Noisy sums of `SQUARE_WEIGHT * (t**2 - SQUARE_CENTRE)`.
+    """
+    total = np.zeros((2, plan.n_columns))
+    for piece in _pieces(X):
+        # Rounding keeps order, so the share is at most 1, and t is within [-1, 1].
+        share = (np.clip(piece, lower, upper) - lower) / (upper - lower)
+        t = 2.0 * share - 1.0
+        total[0] += _rounded(t).sum(axis=0)
+        total[1] += _rounded(SQUARE_WEIGHT * (t * t - SQUARE_CENTRE)).sum(axis=0)
+    sums, squares = _released(total.ravel(), plan, source).reshape(2, -1)
+    return sums, squares
+
+
+def noisy_sizes(
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, plan: SizePlan, source: RandomSource
+) -> np.ndarray:
+    """Count the entries of each size in each column, and add noise; zeros are not counted.
+
+    Guarantee: one run of `plan.mechanism`, for neighbours that differ in one row which
+    contributes nothing in one of them.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_columns)
+        Finite rows, at most `MOST_ROWS`.
+    plan : SizePlan
+        Columns and noise.
+    source : RandomSource
+        The stream of this release.
+
+    Returns
+    -------
+    counts : ndarray of shape (n_columns, len(SIZE_EXPONENTS))
+        Noisy, so perhaps negative.
+    """
+    n_bins = len(SIZE_EXPONENTS)
+    total = np.zeros(plan.size)
+    for piece in _pieces(X):
+        column, value = _entries(piece)
+        place = column.astype(np.intp) * n_bins + _size_bins(value)
+        total += np.bincount(place[value != 0.0], minlength=plan.size)
+    return _released(total, plan, source).reshape(plan.n_columns, n_bins)
+
+
+def _pieces(X) -> Iterator[np.ndarray | sparse.csr_matrix]:
+    """The table in pieces that fit the cache, in double precision where they are arrays."""
+    rows = rows_of(X)
+    for start in range(0, rows.shape[0], rows.rows_per_piece):
+        yield rows.adjacent(start, min(start + rows.rows_per_piece, rows.shape[0]))
+
+
+def _rounded(contribution: np.ndarray) -> np.ndarray:
+    return np.rint(contribution * _STEPS_PER_UNIT) / _STEPS_PER_UNIT
+
+
+def _entries(piece: np.ndarray | sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Column and value of every stored entry."""
+    if sparse.issparse(piece):
+        return piece.indices, piece.data
+    return np.tile(np.arange(piece.shape[1]), piece.shape[0]), piece.ravel()
+
+
+def _size_bins(value: np.ndarray) -> np.ndarray:
+    # frexp writes a number as m 2^e with m in [1/2, 1), so 2^e is the least power of two above it;
+    # a power of two itself, m = 1/2, is the upper end of the bin below.
+    mantissa, exponent = np.frexp(np.abs(value))
+    exponent = exponent - (mantissa == 0.5)
+    return np.clip(exponent, SIZE_EXPONENTS[0], SIZE_EXPONENTS[-1]) - SIZE_EXPONENTS[0]
+
+
+def _released(total: np.ndarray, plan: MomentPlan | SizePlan, source: RandomSource) -> np.ndarray:
+    """The one way out: through the noisy door."""
+    releases = NoisyReleases(
+        plan.size,
+        sensitivity=plan.sensitivity,
+        noise_scale=plan.noise_scale,
+        n_releases=1,
+        source=source,
+    )
+    return releases.add_noise(total)

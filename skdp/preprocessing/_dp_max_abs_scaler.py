@@ -1,0 +1,301 @@
+"""DPMaxAbsScaler: the size of each column without bounds, by one noisy release."""
+
+import secrets
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._version import __version__
+from skdp.mechanisms._columns import SIZE_EXPONENTS, SizePlan, noisy_sizes
+from skdp.mechanisms._noise import Streams, draw_seed
+from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
+from skdp.preprocessing._fitting import read_rows, replace_fitted
+from skdp.privacy import Gaussian
+
+__all__ = ["DPMaxAbsScaler"]
+
+_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+# How many standard deviations of their noise the entries of a column must stand out by: with 64
+# bins, three widths and a hundred columns, noise alone does so with a chance of a few per cent.
+_STANDS_OUT = 4.5
+# The columns that do not are read together, once.
+_STANDS_OUT_TOGETHER = 3.5
+# The share of the entries seen that a scale reaches.
+_SHARE_WITHIN = 0.9
+
+
+class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Scale columns to [-1, 1] by sizes that were released with noise; no bounds are needed.
+
+    For columns whose range nobody knows in advance. One Gaussian release tells how many entries of
+    each column lie between neighbouring powers of two, from 2^-25 to 2^39. A column's scale is
+    the power of two that nine in ten entries of its usual size, within a factor of 16 of each
+    other, do not exceed; what exceeds it is clipped. So it is no maximum, which one row could
+    set: heavy tails are cut, which helps linear models.
+
+    The promise:
+
+    - `fit` never spends more than `epsilon` at `delta`; what it spent is `epsilon_`.
+    - Everything on the fitted scaler is covered by `epsilon_`, or is public: the number of rows,
+      and the number and names of the columns.
+    - Neighbours are data sets with the same number of rows that differ in one row, which
+      contributes nothing in one of them ("zero-out").
+    - A private classifier behind it is paid for apart. Their costs compose to less than their sum:
+      `skdp.privacy.get_epsilon([*scaler.mechanisms_, *classifier.mechanisms_], delta)`.
+
+    About a tenth of the whole budget is enough on tables of thousands of rows. Where bounds *are*
+    known and narrow, `BoundedScaler` costs nothing.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The budget.
+    delta : float or "auto", default="auto"
+        The chance that the promise of `epsilon` does not hold. "auto" is
+        `min(1e-5, 1 / (2 * n_samples))`.
+    random_state : int, RandomState or None, default=None
+        None draws the noise from the operating system's cryptographic source. An integer makes
+        fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
+        then holds only against readers who have neither. A `RandomState` gives one draw a fit.
+
+    Attributes
+    ----------
+    scale_ : ndarray of shape (n_features_in_,)
+        What each column is divided by, a power of two.
+    readable_ : ndarray of bool of shape (n_features_in_,)
+        Whether the column's own entries stood out from the noise. The others share one scale,
+        that of all their entries together, or 1 where even these do not stand out.
+    epsilon_, delta_ : float
+        What the fit cost.
+    mechanisms_ : tuple of skdp.privacy.Gaussian
+        The one release. `skdp.privacy.get_epsilon(mechanisms_, delta_)` is `epsilon_`.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` had names that are all text.
+    noise_source_ : {"system", "seeded"}
+        Where the noise came from; see `random_state`.
+    skdp_version_ : str
+        The version that fitted the scaler.
+    fit_id_ : str
+        Random mark of this fit, independent of data and seed; copies share it, so that a budget
+        counts one fit once.
+
+    See Also
+    --------
+    DPStandardScaler : Shifts and scales, within bounds: (-1, 1) behind this scaler.
+    sklearn.preprocessing.MaxAbsScaler : The same idea without privacy, and without the clip.
+
+    Notes
+    -----
+    A row adds one to a count of each column in which it is not zero, so with d columns and noise
+    multiplier z a count has noise of standard deviation `z * sqrt(d)`. A column is readable where
+    its entries within one bin, or two or four neighbouring ones, exceed 4.5 standard deviations of
+    their noise: where more than about `5 * z * sqrt(d)` rows have like values in it. Very wide
+    tables are therefore not read; rows of one norm, as text has them, need no scaling.
+
+    Zeros stay zeros, and CSR stays CSR. Missing values are refused: how many there are is private.
+    `SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)` in front fills them
+    without learning from the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPMaxAbsScaler
+    >>> X = np.random.default_rng(0).uniform(0, [1000.0, 0.25], size=(5000, 2))
+    >>> scaler = DPMaxAbsScaler(epsilon=0.5, random_state=0).fit(X)
+    >>> scaler.scale_
+    array([1.024e+03, 2.500e-01])
+    >>> scaler.transform([[512.0, 0.5]])
+    array([[0.5, 1. ]])
+    >>> scaler.epsilon_ <= 0.5
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float | str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Release the sizes of the columns with noise, and state what that cost.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Finite rows; never modified.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : DPMaxAbsScaler
+            The fitted scaler.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter, or the data, cannot be used; before anything is spent, and without
+            showing a value of the data.
+        skdp.exceptions.CalibrationError
+            A `ValueError`: epsilon is too small or too large for exact arithmetic.
+
+        Warns
+        -----
+        skdp.exceptions.PrivacyWarning
+            When `epsilon_` is above 10, or delta is at least one over the number of rows.
+        """
+        X, names = read_rows(self, X, **_DATA_CHECKS)
+        n_rows, n_columns = X.shape
+        size = n_columns * len(SIZE_EXPONENTS)
+        release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=size)
+        warn_about_weak_promises(release, n_rows=n_rows)
+        plan = SizePlan(n_columns, release.noise_multiplier)
+        streams = Streams(draw_seed(self.random_state), type(self).__name__)
+        counts = noisy_sizes(X, plan, streams.open("sizes", "noise"))
+        # From here on, only noisy numbers: nothing below can cost privacy.
+        scale, readable = _scales(counts, plan.noise_scale)
+        replace_fitted(
+            self,
+            names,
+            scale_=scale,
+            readable_=readable,
+            epsilon_=release.epsilon,
+            delta_=release.delta,
+            mechanisms_=(plan.mechanism,),
+            noise_source_=streams.source,
+            skdp_version_=__version__,
+            fit_id_=secrets.token_hex(8),
+        )
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
+        """Scale, and clip to [-1, 1].
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Finite rows; not modified.
+
+        Returns
+        -------
+        X_scaled : ndarray or CSR of shape (n_samples, n_features)
+            Values within [-1, 1]; CSR where `X` was sparse.
+        """
+        X = self._check_rows(X)
+        if not sparse.issparse(X):
+            return _clipped(X, self.scale_)
+        scaled = X.copy()
+        # Each of several entries for one place would be clipped by itself.
+        scaled.sum_duplicates()
+        scaled.data = _clipped(scaled.data, self.scale_[scaled.indices])
+        return scaled
+
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
+        """Undo the scaling; what was clipped stays at the scale.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Scaled rows.
+
+        Returns
+        -------
+        X_original : ndarray or CSR of shape (n_samples, n_features)
+            Rows in the original units.
+        """
+        X = self._check_rows(X)
+        if not sparse.issparse(X):
+            return (X * self.scale_).astype(X.dtype, copy=False)
+        original = X.copy()
+        values = original.data * self.scale_[original.indices]
+        original.data = values.astype(X.dtype, copy=False)
+        return original
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self)
+        return validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+
+    def _privacy_releases(self) -> list[Gaussian]:
+        """The noisy releases of the last fit, for whatever adds them up."""
+        check_is_fitted(self)
+        return list(self.mechanisms_)
+
+    def _planned_releases(
+        self, *, n_rows: int, n_features: int | None, n_classes: int | None
+    ) -> list[Gaussian]:
+        """The noisy release that a fit on data of these public sizes makes."""
+        self._validate_params()
+        # Columns decide only whether `fit` refuses.
+        n_columns = n_features or 1
+        release = plan_one_release(
+            self.epsilon, self.delta, n_rows=n_rows, size=n_columns * len(SIZE_EXPONENTS)
+        )
+        return [SizePlan(n_columns, release.noise_multiplier).mechanism]
+
+
+def _clipped(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    # Clipped first, since dividing by a small scale may leave the range of numbers.
+    return (np.clip(values, -scale, scale) / scale).astype(values.dtype, copy=False)
+
+
+def _scales(counts: np.ndarray, noise_scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """One power of two a column, and which columns could be read by themselves."""
+    found = [_bin_reached(column, noise_scale, (1, 2, 4), _STANDS_OUT) for column in counts]
+    readable = np.array([place is not None for place in found])
+    together = None
+    if not readable.all():
+        hidden = counts[~readable]
+        noise_of_sum = noise_scale * np.sqrt(len(hidden))
+        # Many columns together spread over several bins, whatever each of them does.
+        together = _bin_reached(hidden.sum(axis=0), noise_of_sum, (4,), _STANDS_OUT_TOGETHER)
+    fallback = 1.0 if together is None else 2.0 ** SIZE_EXPONENTS[together]
+    scale = [fallback if place is None else 2.0 ** SIZE_EXPONENTS[place] for place in found]
+    return np.array(scale), readable
+
+
+def _bin_reached(
+    counts: np.ndarray, noise_scale: float, widths: tuple[int, ...], stands_out: float
+) -> int | None:
+    """The bin that most entries do not exceed, within the window of bins that stands out most.
+
+    A window of w counts has sqrt(w) times the noise of one, so narrow windows find values that
+    are all alike, and wide ones find values that are spread out.
+    """
+    most, window = stands_out, None
+    below = np.concatenate([[0.0], np.cumsum(counts)])
+    for width in widths:
+        signal = (below[width:] - below[:-width]) / (noise_scale * np.sqrt(width))
+        start = int(np.argmax(signal))
+        if signal[start] > most:
+            most, window = signal[start], slice(start, start + width)
+    if window is None:
+        return None
+    within = np.cumsum(counts[window])
+    return window.start + int(np.argmax(within >= _SHARE_WITHIN * within[-1]))

@@ -1,0 +1,127 @@
+"""RowNormClipper: scale long rows into a ball, looking at one row at a time."""
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+
+from skdp._sklearn import Interval, fit_context, validate_without_leaks
+from skdp.mechanisms._clipping import row_scale
+from skdp.mechanisms._rows import rows_of
+from skdp.preprocessing._fitting import read_rows, replace_fitted
+
+__all__ = ["RowNormClipper"]
+
+_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Scale rows that are longer than a public bound down to it.
+
+    - Each row's output depends on that row and on `max_norm` alone, so it costs no budget, and
+      `fit` learns nothing; `transform` works without it.
+    - A row keeps its direction; rows within the bound stay as they are.
+
+    A few rows of huge values then no longer decide in which units a classifier behind trains. It
+    does nothing about columns of very different sizes: the largest column still decides a row's
+    norm, for which `BoundedScaler` or `DPMaxAbsScaler` in front are the remedy.
+
+    Parameters
+    ----------
+    max_norm : float, default=1.0
+        Largest L2 norm of a row. Choose it from what is known without the data; after
+        `BoundedScaler`, `sqrt(n_features)` is never exceeded.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` had names that are all text.
+
+    See Also
+    --------
+    sklearn.preprocessing.Normalizer : Brings every row to one norm, short ones too.
+
+    Examples
+    --------
+    >>> from skdp.preprocessing import RowNormClipper
+    >>> RowNormClipper(max_norm=5.0).fit_transform([[3.0, 4.0], [30.0, 40.0], [0.0, 1.0]])
+    array([[3., 4.],
+           [3., 4.],
+           [0., 1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_norm": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(self, max_norm: float = 1.0):
+        self.max_norm = max_norm
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Note the number and the names of the columns.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows; their values are checked for being finite numbers, and not used.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : RowNormClipper
+            The transformer.
+        """
+        _, names = read_rows(self, X, **_DATA_CHECKS)
+        replace_fitted(self, names)
+        return self
+
+    def transform(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
+        """Scale long rows down.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Finite rows; not modified.
+
+        Returns
+        -------
+        X_clipped : ndarray or CSR of shape (n_samples, n_features)
+            Rows of norm `max_norm` at most, to rounding; CSR where `X` was sparse.
+        """
+        # `fit` checks it too, but is not needed.
+        if not (isinstance(self.max_norm, Real) and 0.0 < self.max_norm < np.inf):
+            raise ValueError(f"max_norm must be a finite number above 0, got {self.max_norm!r}")
+        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        scale = _shrink_factors(X, float(self.max_norm))
+        if not sparse.issparse(X):
+            return (X * scale[:, np.newaxis]).astype(X.dtype, copy=False)
+        clipped = X.copy()
+        factors = np.repeat(scale, np.diff(clipped.indptr))
+        clipped.data = (clipped.data * factors).astype(X.dtype, copy=False)
+        return clipped
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.requires_fit = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _shrink_factors(X: np.ndarray | sparse.csr_matrix, max_norm: float) -> np.ndarray:
+    """One factor a row; entries near the largest double are measured at a smaller scale."""
+    norms = rows_of(X).norms()
+    scale = row_scale(norms, max_norm)
+    beyond = np.isinf(norms)
+    if beyond.any():
+        # Finite entries whose norm is beyond the doubles: at most sqrt(n_features) times too long.
+        shorter = rows_of(X[beyond] * 2.0**-600).norms()
+        scale[beyond] = row_scale(shorter, max_norm * 2.0**-600)
+    return scale
