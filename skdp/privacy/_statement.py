@@ -1,0 +1,448 @@
+"""PrivacyStatement: what a fitted object promises, in figures and in words.
+
+It is told which noisy releases one row took part in, and what looked at the rows without noise.
+It knows no estimator: whoever walks fitted objects fills it in. A finite epsilon is never printed
+over a gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from skdp._version import __version__
+from skdp.privacy._accountant import get_epsilon
+from skdp.privacy._mechanism import Mechanism, check_delta
+from skdp.privacy._profile import membership_advantage
+
+__all__ = ["Gap", "NoisyPart", "PrivacyStatement"]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Something that no promise covers.
+
+    Parameters
+    ----------
+    name : str
+        What it is and where it stands.
+    reason : str
+        Why it is not covered.
+    instead : str
+        What to use instead.
+    has_no_total : bool, default=False
+        Whether it also leaves the noisy releases without a total.
+    voids_what_follows : bool, default=True
+        Whether it lets one row move others, so that noise behind it protects nobody.
+
+    Examples
+    --------
+    >>> Gap("StandardScaler", "it learned from the rows without noise", "BoundedScaler").name
+    'StandardScaler'
+    """
+
+    name: str
+    reason: str
+    instead: str
+    has_no_total: bool = False
+    voids_what_follows: bool = True
+
+
+@dataclass(frozen=True)
+class NoisyPart:
+    """Fits of one private estimator.
+
+    Parameters
+    ----------
+    name : str
+        What it is and where it stands.
+    n_fits : int
+        How often it was fitted.
+    n_fits_of_one_row : int
+        How many of the fits one row took part in, at most.
+    releases : tuple of tuples of mechanisms
+        The releases of one fit; several where the fits differ.
+    copies : int, default=1
+        How often one row stood in the data of one fit, at most.
+    void_because_of : tuple of str, default=()
+        What stands before it and lets one row move all others, so that its own figure is void.
+
+    Examples
+    --------
+    >>> from skdp.privacy import Gaussian
+    >>> part = NoisyPart("DPSGDClassifier", 1, 1, ((Gaussian(4.0),),))
+    >>> print(f"{part.epsilon(1e-5):.2f}")
+    0.93
+    """
+
+    name: str
+    n_fits: int
+    n_fits_of_one_row: int
+    releases: tuple[tuple[Mechanism, ...], ...]
+    copies: int = 1
+    void_because_of: tuple[str, ...] = ()
+
+    def epsilon(self, delta: float) -> float:
+        """What the dearest of its fits costs alone, of one row that stood in it once."""
+        costs = (get_epsilon(fit, delta) for fit in self.releases if fit)
+        return max(costs, default=0.0)
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """What a fitted object promises about the rows that it was fitted on.
+
+    Made by `skdp.privacy_statement`. It prints as a text that can be handed on, shows as HTML in a
+    notebook, and `to_dict()` is ready for JSON.
+
+    - `epsilon` is infinite as soon as anything looked at the rows without noise.
+    - `epsilon_of_releases` is what the noisy releases would cost together, had everything that is
+      listed as not covered been settled without the data. It is no promise.
+
+    Parameters
+    ----------
+    subject : str
+        What the statement is about.
+    row_patterns : tuple of tuples of mechanisms
+        The releases that one row took part in: one tuple for each way in which rows took part, of
+        which the dearest counts.
+    delta : float or None
+        The chance that the promise of epsilon does not hold. None where nothing is noisy.
+    not_covered : tuple of Gap
+        What no promise covers.
+    parts : tuple of NoisyPart
+        The noisy fits.
+    unit : {"row", "unit"}, default="row"
+        Whose data are protected: a row's, or those of one unit of `privacy_unit`, such as a person.
+    versions : tuple of str, default=()
+        The versions of skdp that fitted the parts.
+
+    Attributes
+    ----------
+    epsilon, epsilon_of_releases : float
+        See above. `epsilon_of_releases` is infinite where the releases have no total.
+    covers_everything : bool
+        Whether nothing is listed as not covered.
+    mechanisms : tuple of mechanisms
+        The releases behind `epsilon_of_releases`:
+        `get_epsilon(mechanisms, delta) == epsilon_of_releases` where it is finite.
+    membership_advantage : float
+        How much better than guessing anyone can tell from everything released whether a row took
+        part; see `skdp.privacy.membership_advantage`. 1 where there is no promise.
+    neighbours : str
+        What the data sets are between which the promise makes no difference.
+    version : str
+        The version of skdp that made the statement.
+
+    See Also
+    --------
+    skdp.privacy_statement : Makes the statement of any fitted object.
+
+    Examples
+    --------
+    >>> from skdp.privacy import PrivacyStatement, SubsampledGaussian
+    >>> training = (SubsampledGaussian(noise_multiplier=2.0, sample_rate=0.08, n_steps=375),)
+    >>> statement = PrivacyStatement("a model", row_patterns=(training,), delta=1e-5)
+    >>> print(f"{statement.epsilon:.3f}")
+    3.672
+    >>> print(str(statement).splitlines()[0])
+    Privacy statement for a model: epsilon 3.68 at delta 1e-05, for every single row.
+    """
+
+    subject: str
+    row_patterns: tuple[tuple[Mechanism, ...], ...]
+    delta: float | None
+    not_covered: tuple[Gap, ...] = ()
+    parts: tuple[NoisyPart, ...] = ()
+    unit: str = "row"
+    versions: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        if self.delta is not None:
+            check_delta(self.delta)
+        elif any(self.row_patterns):
+            raise ValueError(
+                "delta=None: the releases cost something at a delta only; give one, for example "
+                "min(1e-5, 1 / (2 * n_rows))."
+            )
+        if self.unit not in _UNITS:
+            raise ValueError(f"unit must be one of {sorted(_UNITS)}; got {self.unit!r}.")
+
+    @property
+    def covers_everything(self) -> bool:
+        """Whether nothing is listed as not covered."""
+        return not self.not_covered
+
+    @property
+    def epsilon(self) -> float:
+        """What everything about the object costs; infinite over a gap."""
+        return self.epsilon_of_releases if self.covers_everything else math.inf
+
+    @property
+    def epsilon_of_releases(self) -> float:
+        """What the noisy releases would cost, had all else been settled without the data."""
+        if any(gap.has_no_total for gap in self.not_covered):
+            return math.inf
+        return self._dearest[0]
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """The releases of the row that took part in the dearest ones."""
+        return self._dearest[1]
+
+    @cached_property
+    def _dearest(self) -> tuple[float, tuple[Mechanism, ...]]:
+        priced = [(self._price(pattern), pattern) for pattern in self.row_patterns]
+        return max(priced, key=lambda pair: pair[0], default=(0.0, ()))
+
+    def _price(self, pattern: tuple[Mechanism, ...]) -> float:
+        return get_epsilon(pattern, self.delta) if pattern and self.delta is not None else 0.0
+
+    @cached_property
+    def membership_advantage(self) -> float:
+        """How much better than guessing anyone can tell whether a row took part."""
+        if not self.covers_everything:
+            return 1.0
+        patterns = [pattern for pattern in self.row_patterns if pattern]
+        return max((membership_advantage(pattern) for pattern in patterns), default=0.0)
+
+    @property
+    def neighbours(self) -> str:
+        """What the data sets are between which the promise makes no difference."""
+        return _UNITS[self.unit].neighbours
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statement as plain values that `json.dumps` takes.
+
+        JSON has no infinity, so an infinite epsilon is the text "inf", which `float` reads.
+
+        Returns
+        -------
+        values : dict
+
+        Examples
+        --------
+        >>> from skdp.privacy import Gap, PrivacyStatement
+        >>> gap = Gap("StandardScaler", "it learned from the rows without noise", "BoundedScaler")
+        >>> PrivacyStatement("a scaler", ((),), None, not_covered=(gap,)).to_dict()["epsilon"]
+        'inf'
+        """
+        return {
+            "subject": self.subject,
+            "covers_everything": self.covers_everything,
+            "epsilon": _json_number(self.epsilon),
+            "delta": self.delta,
+            "epsilon_of_releases": _json_number(self.epsilon_of_releases),
+            "unit": self.unit,
+            "neighbours": self.neighbours,
+            "membership_advantage": self.membership_advantage,
+            "not_covered": [
+                {"name": gap.name, "reason": gap.reason, "instead": gap.instead}
+                for gap in self.not_covered
+            ],
+            "parts": [self._part_as_dict(part) for part in self.parts],
+            "mechanisms": [_mechanism_as_dict(mechanism) for mechanism in self.mechanisms],
+            "versions": list(self.versions),
+            "version": self.version,
+        }
+
+    def _part_as_dict(self, part: NoisyPart) -> dict[str, Any]:
+        return {
+            "name": part.name,
+            "n_fits": part.n_fits,
+            "n_fits_of_one_row": part.n_fits_of_one_row,
+            "copies": part.copies,
+            "epsilon_of_one_fit": _json_number(self._part_epsilon(part)),
+            "void_because_of": list(part.void_because_of),
+        }
+
+    def _part_epsilon(self, part: NoisyPart) -> float:
+        return 0.0 if self.delta is None else part.epsilon(self.delta)
+
+    def __str__(self) -> str:
+        title, sections = self._sections()
+        lines = [title]
+        for heading, body in sections:
+            lines += ["", heading, *(f"  {line}" for line in body)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        # Only notebooks need its table of entities.
+        from html import escape
+
+        title, sections = self._sections()
+        parts = [f"<p><strong>{escape(title)}</strong></p>"]
+        for heading, body in sections:
+            items = "".join(f"<li>{escape(line.removeprefix('- '))}</li>" for line in body)
+            parts.append(f"<p>{escape(heading)}</p><ul>{items}</ul>")
+        return f'<div class="skdp-privacy-statement">{"".join(parts)}</div>'
+
+    def _sections(self) -> tuple[str, list[tuple[str, Sequence[str]]]]:
+        """The title, then headings with their lines."""
+        if not self.covers_everything:
+            title = f"No promise for {self.subject}: epsilon is inf."
+            return title, [
+                ("Not covered", [_gap_line(gap) for gap in self.not_covered]),
+                ("What the noisy releases cost", [*self._counterfactual(), *self._part_lines()]),
+                ("Made by", self._origin()),
+            ]
+        unit = _UNITS[self.unit]
+        if not any(self.row_patterns):
+            title = f"Privacy statement for {self.subject}: it learned nothing from the rows."
+            return title, [
+                ("Under which assumptions", self._assumptions()),
+                ("Made by", self._origin()),
+            ]
+        title = (
+            f"Privacy statement for {self.subject}: epsilon {_digits_up(self.epsilon)} at delta "
+            f"{self.delta:.3g}, for every single {unit.word}."
+        )
+        return title, [
+            ("What is protected", [unit.protected]),
+            ("From whom", [_FROM_WHOM]),
+            ("By how much", self._strength()),
+            ("Under which assumptions", self._assumptions()),
+            ("How", self._part_lines()),
+            ("Made by", self._origin()),
+        ]
+
+    def _strength(self) -> list[str]:
+        word = _UNITS[self.unit].word
+        factor = math.exp(min(self.epsilon, 700))
+        right = 50 * (1 + self.membership_advantage)
+        return [
+            f"- Any conclusion from the object is at most {_digits_up(factor)} times as likely "
+            f"with the {word}'s data as without them, and the other way round, apart from a "
+            f"chance of {self.delta:.3g}.",
+            f"- Of somebody who guesses whether a given {word}'s data were used, and would be "
+            f"right 50 times in 100 without the object, at most {_tenths_up(right)} guesses "
+            "in 100 are right with it.",
+        ]
+
+    def _counterfactual(self) -> list[str]:
+        if not any(self.row_patterns) and not self.parts:
+            if any(gap.has_no_total for gap in self.not_covered):
+                return ["Unknown: they could not be counted, for the reasons above."]
+            return ["There are none that are known."]
+        if math.isinf(self.epsilon_of_releases):
+            return ["They have no finite total, for the reasons above."]
+        epsilon = _digits_up(self.epsilon_of_releases)
+        return [
+            f"epsilon {epsilon} at delta {self.delta:.3g} together, if nothing listed above had "
+            "looked at the data, and nobody had a seed. This figure promises nothing for the "
+            "object."
+        ]
+
+    def _part_lines(self) -> list[str]:
+        return [_part_line(part, self._part_epsilon(part)) for part in self.parts]
+
+    def _assumptions(self) -> list[str]:
+        return [
+            f"- {line}" for line in (self.neighbours, *_UNITS[self.unit].assumptions, *_ASSUMPTIONS)
+        ]
+
+    def _origin(self) -> list[str]:
+        fitted = f"Fitted by skdp {', '.join(self.versions)}. " if self.versions else ""
+        return [
+            f"{fitted}Stated by skdp {self.version}; the releases are composed numerically "
+            "(skdp.privacy.get_epsilon), and every figure is an upper bound."
+        ]
+
+
+@dataclass(frozen=True)
+class _Unit:
+    word: str
+    protected: str
+    neighbours: str
+    assumptions: tuple[str, ...]
+
+
+_UNITS = {
+    "row": _Unit(
+        word="row",
+        protected=(
+            "Whether any one row was among the rows that the object was fitted on, and everything "
+            "that the row says."
+        ),
+        neighbours=(
+            "Neighbours are data sets with the same number of rows that differ in one row, which "
+            "contributes nothing in one of them."
+        ),
+        assumptions=(
+            "Every person has one row. Somebody with several rows is protected less: "
+            "skdp.privacy.group_epsilon says how much.",
+            "Public are the number of rows, the number and names of the columns, and the set of "
+            "labels.",
+        ),
+    ),
+    "unit": _Unit(
+        word="unit",
+        protected=(
+            "Whether any one unit of privacy_unit, such as a person, was among those that the "
+            "object was fitted on, and everything that all its rows say."
+        ),
+        neighbours=(
+            "Neighbours are data sets with the same units that differ in one unit, all rows of "
+            "which contribute nothing in one of them."
+        ),
+        assumptions=(
+            "All rows of a unit carry its name in privacy_unit.",
+            "Public are the units' names and number, the number and names of the columns, and "
+            "the set of labels.",
+        ),
+    ),
+}
+_FROM_WHOM = (
+    "From anyone who gets the fitted object, all that it predicts, or anything computed from it, "
+    "whatever else they know, all other rows included."
+)
+_ASSUMPTIONS = (
+    "Settings, bounds and columns were chosen without looking at these rows, and the object has "
+    "not been changed since it was fitted.",
+    "Nothing else that was computed from these rows is given away; its cost would come on top.",
+    "The operating system's random numbers cannot be predicted.",
+)
+
+
+def _gap_line(gap: Gap) -> str:
+    return f"- {gap.name}: {gap.reason}. Instead: {gap.instead}."
+
+
+def _part_line(part: NoisyPart, epsilon: float) -> str:
+    fits = "1 fit" if part.n_fits == 1 else f"{part.n_fits} fits"
+    line = f"- {part.name}: {fits}, epsilon {_digits_up(epsilon)}"
+    if part.n_fits > 1:
+        line += f" each at most; one row was in {part.n_fits_of_one_row} of them at most"
+    if part.copies > 1:
+        line += (
+            f"; one row was drawn up to {part.copies} times into one fit, which counts as "
+            f"{part.copies} rows of one person"
+        )
+    if part.void_because_of:
+        line += f"; void, since one row may move all others by {', '.join(part.void_because_of)}"
+    return f"{line}."
+
+
+def _digits_up(value: float) -> str:
+    """Three digits, never rounded down: a cost must not look smaller than it is."""
+    if value == 0 or math.isinf(value):
+        return f"{value:.3g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.3g}"
+
+
+def _tenths_up(percentage: float) -> str:
+    """A percentage with one decimal, never rounded down."""
+    return f"{min(math.ceil(percentage * 10 - 1e-9) / 10, 100.0):.1f}"
+
+
+def _json_number(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"
+
+
+def _mechanism_as_dict(mechanism: Mechanism) -> dict[str, Any]:
+    return {"kind": type(mechanism).__name__, **vars(mechanism)}
