@@ -7,6 +7,7 @@ interface only.
 
 import contextlib
 import copy
+import html
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,6 +32,7 @@ except ImportError:  # before scikit-learn 1.9
 
 __all__ = [
     "CallbackSupport",
+    "HtmlWithPrivacy",
     "Interval",
     "StrOptions",
     "adopt_input_names",
@@ -80,6 +82,29 @@ _MESSAGES_TO_SHORTEN = {
         "X.reshape(-1, 1) if it has a single feature, X.reshape(1, -1) if it is a single sample"
     ),
 }
+
+
+class HtmlWithPrivacy:
+    """Puts what a fit promises under scikit-learn's HTML view of the estimator.
+
+    The class says what it promises in `_privacy_summary()`, a list of lines, empty before `fit`.
+    """
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._privacy_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._privacy_html()
+        return bundle
+
+    def _privacy_html(self) -> str:
+        lines = self._privacy_summary()
+        if not lines:
+            return ""
+        style = "font-family: sans-serif; font-size: 0.85em; margin: 0.4em 0; line-height: 1.4"
+        return f'<div style="{style}">' + "<br>".join(map(html.escape, lines)) + "</div>"
 
 
 def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:

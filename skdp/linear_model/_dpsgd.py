@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._sklearn import (
     CallbackSupport,
+    HtmlWithPrivacy,
     Interval,
     StrOptions,
     adopt_input_names,
@@ -36,6 +37,7 @@ from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.mechanisms._rows import in_row_order, rows_of
 from skdp.privacy import Gaussian, SubsampledGaussian
+from skdp.privacy._promise import summary
 
 __all__ = ["DPSGDClassifier"]
 
@@ -53,7 +55,7 @@ def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
     )
 
 
-class DPSGDClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
+class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEstimator):
     """Linear classifier trained by differentially private stochastic gradient descent.
 
     Logistic regression (two classes) or multinomial softmax regression, fitted by DP-SGD: every
@@ -455,6 +457,11 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _privacy_summary(self) -> list[str]:
+        if not hasattr(self, "epsilon_"):
+            return []
+        return summary(self.epsilon_, self.delta_, unit=self.unit_, noise_source=self.noise_source_)
 
     def _privacy_releases(self) -> list[Gaussian | SubsampledGaussian]:
         """The noisy releases of the last fit, for whatever adds them up."""

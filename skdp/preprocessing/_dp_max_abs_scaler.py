@@ -10,13 +10,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._sklearn import HtmlWithPrivacy, Interval, StrOptions, fit_context, validate_without_leaks
 from skdp._version import __version__
 from skdp.mechanisms._columns import SIZE_EXPONENTS, SizePlan, noisy_sizes
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
 from skdp.preprocessing._fitting import read_rows, replace_fitted
 from skdp.privacy import Gaussian
+from skdp.privacy._promise import summary
 
 __all__ = ["DPMaxAbsScaler"]
 
@@ -31,7 +32,7 @@ _STANDS_OUT_TOGETHER = 3.5
 _SHARE_WITHIN = 0.9
 
 
-class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, BaseEstimator):
     """Scale columns to [-1, 1] by sizes that were released with noise; no bounds are needed.
 
     For columns whose range nobody knows in advance. One Gaussian release tells how many entries of
@@ -241,6 +242,11 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
         return validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+
+    def _privacy_summary(self) -> list[str]:
+        if not hasattr(self, "epsilon_"):
+            return []
+        return summary(self.epsilon_, self.delta_, unit="row", noise_source=self.noise_source_)
 
     def _privacy_releases(self) -> list[Gaussian]:
         """The noisy releases of the last fit, for whatever adds them up."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._sklearn import HtmlWithPrivacy, Interval, StrOptions, fit_context, validate_without_leaks
 from skdp._version import __version__
 from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, MomentPlan, noisy_moments
 from skdp.mechanisms._noise import Streams, draw_seed
@@ -17,13 +17,14 @@ from skdp.preprocessing._bounds import resolve_bounds
 from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
 from skdp.preprocessing._fitting import read_rows, replace_fitted
 from skdp.privacy import Gaussian
+from skdp.privacy._promise import summary
 
 __all__ = ["DPStandardScaler"]
 
 _DATA_CHECKS = {"dtype": [np.float64, np.float32]}
 
 
-class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, BaseEstimator):
     """Standardise columns by means and standard deviations that were released with noise.
 
     scikit-learn's `StandardScaler` in front of a private classifier voids its promise, since each
@@ -251,6 +252,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _privacy_summary(self) -> list[str]:
+        if not hasattr(self, "epsilon_"):
+            return []
+        return summary(self.epsilon_, self.delta_, unit="row", noise_source=self.noise_source_)
 
     def _privacy_releases(self) -> list[Gaussian]:
         """The noisy releases of the last fit, for whatever adds them up."""

@@ -1,8 +1,9 @@
 """What every private fit shares: its default delta, and what to say where a promise is weak."""
 
+import math
 from numbers import Real
 
-__all__ = ["chosen_delta", "weaknesses"]
+__all__ = ["chosen_delta", "summary", "weaknesses"]
 
 
 def chosen_delta(delta: float | str, n: int) -> float:
@@ -42,3 +43,30 @@ def weaknesses(epsilon: float, delta: float, n: int, *, unit: str = "row") -> li
             f'{unit} would pass as private; choose a smaller delta, or delta="auto"'
         )
     return found
+
+
+def summary(epsilon: float, delta: float, *, unit: str, noise_source: str) -> list[str]:
+    """Three lines on a fitted model's promise: by how much, over what, under which condition.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise.
+    unit : {"row", "unit"}
+        Whom it is for.
+    noise_source : {"system", "seeded"}
+        Where the noise came from.
+    """
+    if epsilon == math.inf:
+        return ["No promise: fitted without noise."]
+    # Rounded up: a printed figure is a promise too.
+    shown = math.ceil(epsilon * 1e3) / 1e3 if epsilon > 1e-3 else epsilon
+    condition = "The noise came from the operating system's random numbers."
+    if noise_source == "seeded":
+        condition = "The noise came from a seed: no promise holds against whoever has the seed."
+    return [
+        f"Epsilon {shown:g} at delta {delta:.3g}, for every single {unit}.",
+        "It covers all fitted attributes, but no fitted step in front, no choice by looking at "
+        "scores, and no score on the training rows.",
+        condition,
+    ]
