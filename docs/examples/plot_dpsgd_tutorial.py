@@ -26,16 +26,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from skdp import DPSGDClassifier, PrivacyWarning
-from skdp.privacy import (
-    SubsampledGaussian,
-    calibrate_n_steps,
-    get_epsilon,
-    textbook_epsilon,
-)
+from skdp.inspection import BudgetCurveDisplay, TrainingPathDisplay
+from skdp.privacy import SubsampledGaussian, get_epsilon, textbook_epsilon
 
 warnings.simplefilter("ignore", PrivacyWarning)
 
@@ -99,26 +94,11 @@ for name, fits in runs.items():
 # nothing more (`store_path=True`). The loss on the training rows is another matter: it is
 # computed from the rows without noise. It is drawn here because these rows are made up.
 
-COLOURS = {"no privacy": "#555555", "noise 0.5": "#0072b2", "noise 2.0": "#d55e00"}
-
-
-def draw(ax, name, curves):
-    """Mean over the seeds, and one standard deviation to each side of it."""
-    epochs = np.arange(1, curves.shape[1] + 1)
-    mean, spread = curves.mean(axis=0), curves.std(axis=0)
-    ax.plot(epochs, mean, color=COLOURS[name], label=name)
-    ax.fill_between(epochs, mean - spread, mean + spread, color=COLOURS[name], alpha=0.15, lw=0)
-
-
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-for name, fits in runs.items():
-    accuracy = [[np.mean(labels == y_test) for labels in m.staged_predict(X_test)] for m in fits]
-    loss = [[log_loss(y_train, p) for p in m.staged_predict_proba(X_train)] for m in fits]
-    draw(left, name, np.array(accuracy))
-    draw(right, name, np.array(loss))
-left.set(xlabel="epoch", ylabel="test accuracy", title="Accuracy on held-out rows")
-right.set(xlabel="epoch", ylabel="training log loss", title="Loss on training rows")
-left.legend(loc="lower right", frameon=False)
+TrainingPathDisplay.from_estimator(runs, X_test, y_test, ax=left)
+TrainingPathDisplay.from_estimator(runs, X_train, y_train, metric="log_loss", ax=right)
+left.set_title("Accuracy on held-out rows")
+right.set_title("Loss on training rows")
 plt.show()
 
 # %%
@@ -134,45 +114,20 @@ plt.show()
 # Epsilon grows with every step. The lines are the true epsilon after so many steps of the same
 # batches, the dashed ones the textbook's estimate, and the budget is 5.
 
-BUDGET = 5.0
-NOISES = {0.5: "#0072b2", 1.0: "#009e73", 2.0: "#d55e00", 4.0: "#cc79a7"}
-steps = np.unique(np.geomspace(1, 4000, 60).astype(int))
-
-
-def textbook_steps(noise):
-    """Where the textbook's curve, which grows with the square root of the steps, meets 5."""
-    one_step = textbook_epsilon(800, 64, noise, 64 / 800, delta=DELTA)[0]
-    return int((BUDGET / one_step) ** 2)
-
-
-figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
-print(f"{'noise':>6} {'steps within 5, true':>22} {'textbook':>9}")
-for noise, colour in NOISES.items():
-    truth = [get_epsilon(SubsampledGaussian(noise, 64 / 800, int(t)), DELTA) for t in steps]
-    estimate = [textbook_epsilon(800, 64, noise, t * 64 / 800, delta=DELTA)[0] for t in steps]
-    ax.plot(steps, truth, color=colour, label=f"noise {noise:g}")
-    ax.plot(steps, estimate, color=colour, ls="--", lw=1)
-    allowed = calibrate_n_steps(BUDGET, DELTA, noise, 64 / 800)
-    if allowed:
-        ax.plot(allowed, BUDGET, "o", color=colour, ms=5)
-    print(f"{noise:6g} {allowed:22d} {textbook_steps(noise):9d}")
-ax.axhline(BUDGET, color="black", lw=1)
-ax.annotate("budget", (1.0, BUDGET), xytext=(0, -12), textcoords="offset points")
-ax.axvline(375, color="#999999", lw=1, ls=":")
-ax.annotate("30 epochs", (375, 0.06), xytext=(4, 0), textcoords="offset points", color="#666666")
-ax.plot([], [], color="black", ls="--", lw=1, label="textbook estimate")
-ax.set(xscale="log", yscale="log", xlabel="steps", ylabel="epsilon at delta 1e-5")
-ax.set_title("What each noise level costs")
-ax.legend(frameon=False, loc="upper left", ncols=2)
-ax.set_ylim(0.05, 900)
+display = BudgetCurveDisplay.from_noise_multipliers(
+    [0.5, 1.0, 2.0, 4.0], sample_rate=64 / 800, n_steps=375, delta=DELTA, budget=5.0
+)
+print(f"{'':12} {'steps within 5, true':>22} {'textbook':>9}")
+for name, allowed in display.n_steps_within_budget.items():
+    print(f"{name:12} {allowed:22d} {display.n_steps_by_textbook[name]:9d}")
 plt.show()
 
 # %%
 # For noise 0.5 the textbook would allow about 20 steps, and the truth is none: already the first
 # costs 6.2. With noise 1 it allows slightly too many. With noise 2 and 4 it forbids half of the
-# steps that are within the budget (a dot marks the last one). A wrong estimate is not on the
-# safe side by nature: it promises too much where privacy is thin, and wastes it where privacy is
-# good.
+# steps that are within the budget (a dot marks the last one, a cross the 375 steps of above). A
+# wrong estimate is not on the safe side by nature: it promises too much where privacy is thin,
+# and wastes it where privacy is good.
 #
 # In everyday use none of this has to be drawn: `DPSGDClassifier(epsilon=5)` finds the noise, and
 # `DPSGDClassifier(epsilon=5, noise_multiplier=2)` trains until the next step would be too much.
