@@ -145,7 +145,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
     epsilon_, delta_ : float
         What the fit cost. Infinite epsilon without noise.
     mechanisms_ : tuple of skdp.privacy.Gaussian and skdp.privacy.SubsampledGaussian
-        The noisy releases: class counts and norm counts where they were made, and the steps.
+        The noisy releases: class counts and norm counts where they were made (with
+        `privacy_unit`, of rows and of units), and the steps.
         `skdp.privacy.get_epsilon(mechanisms_, delta_)` is `epsilon_`.
     noise_multiplier_ : float
         What scaled the noise of the gradient. The accountant's multiplier is 1 % smaller, since
@@ -413,7 +414,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
             One column a class, in the order of `classes_`.
         """
         scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
-        return self._loss.log_probabilities(scores)
+        with np.errstate(under="ignore"):
+            return self._loss.log_probabilities(scores)
 
     @available_if(_path_is_stored)
     def staged_predict(self, X: ArrayLike) -> Iterator[np.ndarray]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from skdp.linear_model._plan import TrainingPlan
 from skdp.linear_model._start import class_shares, intercept_of, lead_of_largest, typical_norm
-from skdp.mechanisms._counts import noisy_counts, norm_bins
-from skdp.mechanisms._noise import Streams
+from skdp.mechanisms._counts import CountPlan, noisy_counts, norm_bins
+from skdp.mechanisms._noise import RandomSource, Streams
 from skdp.mechanisms._units import Units
 
 __all__ = ["first_releases"]
@@ -44,18 +44,39 @@ def first_releases(
         Where to start.
     """
     intercept, lead = 0.0, 0.0
-    n_rows, n_features = plan.gradient.n_rows, X.shape[1]
-    norm = math.sqrt(n_features)
     if plan.class_counts is not None:
         noise = streams.open("class counts", "noise")
         counts = noisy_counts(codes, plan.class_counts, noise, units=units)
-        shares = class_shares(counts, plan.class_counts, n_rows)
+        shares = class_shares(counts, plan.class_counts, plan.gradient.n_rows)
         intercept, lead = intercept_of(shares), lead_of_largest(shares)
-    if plan.norm_counts is not None:
-        noise = streams.open("norm counts", "noise")
-        counts = noisy_counts(norm_bins(X), plan.norm_counts, noise, units=units)
-        norm = typical_norm(counts, plan.norm_counts, n_rows, n_features)
-    if plan.gradient.max_row_norm is not None:
-        norm = min(norm, plan.gradient.max_row_norm)
-    scale = 1.0 if plan.units_are_given else norm / math.sqrt(n_features)
-    return plan.adapted(scale=scale, lead=lead), intercept
+    if plan.units_are_given:
+        return plan.adapted(scale=1.0, unit_scale=1.0, lead=lead), intercept
+    norm = _released_norm(plan, plan.norm_counts, X, streams.open("norm counts", "noise"), units)
+    unit_norm = norm
+    if units is not None:
+        noise = streams.open("unit norm counts", "noise")
+        unit_norm = _released_norm(plan, plan.unit_norm_counts, X, noise, units, of_units=True)
+    root = math.sqrt(X.shape[1])
+    return plan.adapted(scale=norm / root, unit_scale=unit_norm / root, lead=lead), intercept
+
+
+def _released_norm(
+    plan: TrainingPlan,
+    counts_plan: CountPlan | None,
+    X: Any,
+    noise: RandomSource,
+    units: Units | None,
+    *,
+    of_units: bool = False,
+) -> float:
+    """A typical norm of rows, or of units, from a noisy histogram where there is one."""
+    n_rows, n_features = plan.gradient.n_rows, X.shape[1]
+    norm = math.sqrt(n_features)
+    if counts_plan is not None:
+        if of_units:
+            counts = noisy_counts(norm_bins(X, units), counts_plan, noise)
+        else:
+            counts = noisy_counts(norm_bins(X), counts_plan, noise, units=units)
+        norm = typical_norm(counts, counts_plan, n_rows, n_features)
+    longest = plan.gradient.max_row_norm
+    return norm if longest is None or of_units else min(norm, longest)

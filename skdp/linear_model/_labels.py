@@ -86,7 +86,9 @@ def _kind_of(labels: np.ndarray, name: str) -> str:
                 "into classes first, or use a regressor"
             )
         return "numbers"
-    if labels.dtype.kind in "US" or all(isinstance(label, str) for label in labels):
+    if labels.dtype.kind == "S":
+        return "bytes"
+    if labels.dtype.kind == "U" or all(isinstance(label, str) for label in labels):
         return "text"
     raise ValueError(
         f"Unknown label type: {name} must hold integers or text, all of one kind; convert it "

@@ -30,7 +30,12 @@ from skdp.mechanisms._plan import (
     GradientPlan,
     multiplier_for_gradient,
 )
-from skdp.mechanisms._release import LEAST_NOISE, largest_noise, largest_sum
+from skdp.mechanisms._release import (
+    LEAST_NOISE,
+    largest_exact_noise,
+    largest_noise,
+    largest_sum,
+)
 from skdp.privacy import (
     Gaussian,
     SubsampledGaussian,
@@ -55,8 +60,8 @@ class TrainingPlan:
     ----------
     gradient : GradientPlan
         The noisy steps: rows, batches, number, clip and noise.
-    class_counts, norm_counts : CountPlan or None
-        The releases before the first step, if any.
+    class_counts, norm_counts, unit_norm_counts : CountPlan or None
+        The releases before the first step, if any; the last one where the unit is no row.
     epsilon, delta : float
         What the releases cost together.
     n_steps_asked : int
@@ -88,20 +93,26 @@ class TrainingPlan:
     averaged_share: float
     units_are_given: bool
     signal: float
+    unit_norm_counts: CountPlan | None = None
     unit: str = "row"
 
     @property
     def mechanisms(self) -> tuple[Gaussian | SubsampledGaussian, ...]:
         """The releases in their order, as the accountant takes them."""
-        counts = (plan for plan in (self.class_counts, self.norm_counts) if plan is not None)
-        return (*(plan.mechanism for plan in counts), self.gradient.mechanism)
+        counts = (self.class_counts, self.norm_counts, self.unit_norm_counts)
+        before = (plan.mechanism for plan in counts if plan is not None)
+        return (*before, self.gradient.mechanism)
 
     def n_averaged(self, n_steps: int) -> int:
         """How many of the last iterates are averaged after `n_steps` steps."""
         return max(1, math.ceil(n_steps * self.averaged_share))
 
-    def adapted(self, *, scale: float, lead: float) -> "TrainingPlan":
+    def adapted(self, *, scale: float, unit_scale: float, lead: float) -> "TrainingPlan":
         """The plan after the first releases: threshold and rate in the units of the rows.
+
+        A unit's gradient is the sum over its rows, so the threshold follows the units. The
+        intercept's constant stands beside each row. The rate takes one from each: a logit of a
+        row answers to a step of the size of a unit.
 
         Sample rate, noise multipliers and number of steps stay what they were, so the cost does.
 
@@ -109,17 +120,20 @@ class TrainingPlan:
         ----------
         scale : float
             Typical size of an entry of a row, as released.
+        unit_scale : float
+            Typical norm of a unit over the root of the number of columns; `scale` for rows.
         lead : float
             Share of the largest class minus that of the second, as released.
         """
         gradient = dataclasses.replace(
             self.gradient,
-            clip_threshold=self.gradient.clip_threshold * scale,
+            clip_threshold=self.gradient.clip_threshold * unit_scale,
             intercept_column=scale,
         )
         rate = self.learning_rate
         if not self.rate_is_given:
-            rate *= slower_where_one_class_leads(self.signal, lead) / scale**2
+            rate *= slower_where_one_class_leads(self.signal, lead)
+            rate /= scale * unit_scale
             rate = within_penalty(rate, self.alpha)
         return dataclasses.replace(self, gradient=gradient, learning_rate=rate)
 
@@ -165,7 +179,7 @@ def make_plan(
             most_a_step=_MOST_A_STEP[unit],
             **chosen,
         )
-        counts = _count_plans(settings, params, n_classes)
+        counts = _count_plans(settings, params, n_classes, unit)
         noise = _calibrated_noise(settings, epsilon, delta, n_rows, counts)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
         asked = f"epsilon={epsilon!r}"
@@ -173,10 +187,11 @@ def make_plan(
         if noise > 0.0:
             _check_threshold(params.clip_threshold)
         settings = textbook_hyperparameters(n_rows=n_rows, **chosen)
-        counts = _count_plans(settings, params, n_classes)
+        counts = _count_plans(settings, params, n_classes, unit)
         gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
         asked = f"noise_multiplier={noise!r}"
     _check_arithmetic(gradient, n_features, n_classes, asked=asked, unit=unit)
+    _check_counts(counts, asked=asked)
     if not calibrated and epsilon is not None:
         gradient = _cut_to_budget(gradient, epsilon, delta)
     rate_is_given = params.learning_rate != "auto"
@@ -255,14 +270,23 @@ def _gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def _count_plans(
-    settings: Hyperparameters, params: Any, n_classes: int
+    settings: Hyperparameters, params: Any, n_classes: int, unit: str
 ) -> dict[str, CountPlan | None]:
     """The releases before the first step, where the settings pay for them and they are of use."""
-    counts: dict[str, CountPlan | None] = {"class_counts": None, "norm_counts": None}
+    counts: dict[str, CountPlan | None] = {
+        "class_counts": None,
+        "norm_counts": None,
+        "unit_norm_counts": None,
+    }
     if settings.class_mu and params.fit_intercept:
         counts["class_counts"] = CountPlan(n_classes, 1.0 / settings.class_mu, centred=True)
     if settings.norm_mu:
-        counts["norm_counts"] = CountPlan(len(NORM_EXPONENTS), 1.0 / settings.norm_mu)
+        norms = CountPlan(len(NORM_EXPONENTS), 1.0 / settings.norm_mu)
+        counts["norm_counts"] = norms
+        if unit == "unit":
+            # Two histograms share what one costs.
+            half = dataclasses.replace(norms, noise_multiplier=norms.noise_multiplier * 2**0.5)
+            counts["norm_counts"] = counts["unit_norm_counts"] = half
     return counts
 
 
@@ -331,9 +355,10 @@ def _check_arithmetic(
     size = (n_features + 1) * n_outputs + 1
     if not LEAST_NOISE <= noise <= largest_noise(size):
         raise CalibrationError(
-            f"{asked} needs noise between {LEAST_NOISE:g} and {largest_noise(size):.3g} times the "
-            f"clip threshold, where sums and noise of {size} coordinates are exact on their grid, "
-            f"but has {noise:.3g} times; move it towards 1"
+            f"{asked} has noise of {noise:.3g} times the clip threshold. For {size} coordinates it "
+            f"must be between {LEAST_NOISE:g} and {largest_noise(size):.3g} times, so that no "
+            "release is out of another's reach and draws are fine enough: move it towards 1, or "
+            "set noise_multiplier=0 to train without privacy"
         )
     if gradient.batch_size > _MOST_A_STEP[unit]:
         raise ValueError(
@@ -345,6 +370,15 @@ def _check_arithmetic(
             f"{gradient.n_rows:,} {unit}s with {size} coordinates are too many for a sum that is "
             f"exact to the last bit; at most {largest_sum(size):.3g} are"
         )
+
+
+def _check_counts(counts: dict[str, CountPlan | None], *, asked: str) -> None:
+    for plan in counts.values():
+        if plan is not None and plan.noise_multiplier > largest_exact_noise(plan.n_bins):
+            raise CalibrationError(
+                f"{asked} on so many rows needs counts with more noise than is exact on their "
+                "grid; raise epsilon, or set clip_threshold and learning_rate"
+            )
 
 
 def _gradient_plan(

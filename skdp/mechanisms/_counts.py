@@ -102,15 +102,21 @@ def _counts(bins: np.ndarray, n_bins: int, units: Units | None) -> np.ndarray:
     return np.bincount(bins[counted], weights=shares, minlength=n_bins) / _WHOLE_SHARE
 
 
-def norm_bins(X) -> np.ndarray:
-    """Bin of each row's norm: which power of two it reaches, and -1 for a row of zeros.
+def norm_bins(X, units: Units | None = None) -> np.ndarray:
+    """Bin of each norm: which power of two it reaches, and -1 for zero.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
         Rows.
+    units : Units or None
+        None for the norm of each row. With units, the root of the sum of the squared norms of each
+        unit's rows, which is how long the sum of their gradients is when they have different
+        directions.
     """
     norms = rows_of(X).norms()
+    if units is not None:
+        norms = units.root_sum_squares(norms)
     # frexp writes a number as m 2^e with m in [1/2, 1), so floor(log2) is e - 1, exactly.
     exponents = np.frexp(norms)[1] - 1
     exponents[np.isinf(norms)] = NORM_EXPONENTS[-1]

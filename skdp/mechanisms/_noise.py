@@ -46,8 +46,8 @@ class SystemSource:
 
     A draw is a double, so on a fine grid the share of draws that fall into one cell differs from
     the cell's probability, by about 2^-53 times the noise over the spacing. In the sum of two
-    rounded draws these differences cancel between neighbouring cells: what is left is about
-    2^-50 whatever the spacing, and far in the tails 2^-63 over the density.
+    rounded draws these differences cancel between neighbouring cells, all but their squares and
+    about 2^-49; docs/privacy_model.md has the bounds.
     """
 
     n_parts = 2

@@ -30,8 +30,8 @@ COUNT_WEIGHT = math.sqrt((SENSITIVITY_FACTOR - ROUNDING_SHARE) ** 2 - 1.0)
 
 # Expected rows in a step, at most. A sum over B rows in pieces of m is off by at most
 # (m + B / m) 2^-53 times the sum of their lengths, in whatever order a piece is added up (Higham
-# 2002, "Accuracy and stability of numerical algorithms", section 4.2). For pieces of 64 rows or
-# more, two sums of clipped gradients are then at most 3.2e-5 thresholds further apart than exact
+# 2002, "Accuracy and stability of numerical algorithms", section 4.2). For pieces of 64 to 32,768
+# rows, two sums of clipped gradients are then at most 3.2e-5 thresholds further apart than exact
 # ones, within what ROUNDING_SHARE leaves beside the grid.
 MOST_ROWS_A_STEP = 3_000_000
 # Likewise where a unit of privacy has several rows: then a piece may hold one unit alone.

@@ -22,6 +22,7 @@ __all__ = [
     "ROUNDING_SHARE",
     "NoisyReleases",
     "grid_spacing",
+    "largest_exact_noise",
     "largest_noise",
     "largest_sum",
 ]
@@ -30,8 +31,9 @@ __all__ = [
 # which is at most 2^-14 of the sensitivity. The rest of this share of the sensitivity, 3.8e-5, pays
 # for the rounding of the norms and of the sums. Whoever accounts for a release adds it.
 ROUNDING_SHARE = 1e-4
-# The least noise multiplier: with less, the noise would span only a few points of the grid.
-LEAST_NOISE = 1e-3
+# The least noise multiplier: no draw of the system's source is longer than 13 standard deviations,
+# and with less noise what one row adds could carry a release out of all other releases' reach.
+LEAST_NOISE = 0.2
 _SPACINGS_PER_SENSITIVITY = 2.0**14
 # Below so many spacings, sums and noise are whole multiples of the spacing, and so is their sum.
 _EXACT_SPACINGS = 2.0**51
@@ -54,7 +56,19 @@ def grid_spacing(sensitivity: float, size: int) -> float:
 
 
 def largest_noise(size: int) -> float:
-    """Largest noise multiplier whose draws are certain to be exact on the grid."""
+    """Largest noise multiplier at which the resolution of draws adds nothing to speak of to epsilon.
+
+    With more, a cell of the grid is so much smaller than the noise that draws, which are doubles,
+    do not fill the cells evenly.
+    """
+    return 2.0**21 / math.sqrt(size)
+
+
+def largest_exact_noise(size: int) -> float:
+    """Largest noise multiplier whose draws are certain to be exact on the grid.
+
+    It is the limit for a single release that costs next to nothing.
+    """
     return _EXACT_SPACINGS / (2.0 * _SPACINGS_PER_SENSITIVITY * math.sqrt(size) * _LONGEST_DRAW)
 
 

@@ -19,6 +19,8 @@ __all__ = ["DenseRows", "Pieces", "SparseRows", "fetch", "in_row_order", "rows_o
 # The size of a second-level cache. With fewer rows than these, calls cost more than arithmetic.
 _BYTES_PER_PIECE = 1 << 19
 _LEAST_ROWS_PER_PIECE = 64
+# With more, a sum of so many rows could be off by more than the accountant allows.
+_MOST_ROWS_PER_PIECE = 1 << 15
 # Gathering several batches at once saves calls, which count only where batches are far smaller.
 _GROUPS_PER_PIECE = 4
 # In batches of at most so many numbers, copying them once more into an array with one more column
@@ -98,7 +100,7 @@ class DenseRows:
         self._X = X
         self._last_column = last_column
         self.shape = X.shape
-        self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (8 * X.shape[1]))
+        self.rows_per_piece = _rows_per_piece(8 * X.shape[1])
         self._buffer = None
 
     def take(self, rows: np.ndarray, *, n_batches: int = 1) -> np.ndarray:
@@ -137,7 +139,7 @@ class SparseRows:
         self._X = X
         self.shape = X.shape
         entries_per_row = max(1, X.nnz // max(1, X.shape[0]))
-        self.rows_per_piece = max(_LEAST_ROWS_PER_PIECE, _BYTES_PER_PIECE // (12 * entries_per_row))
+        self.rows_per_piece = _rows_per_piece(12 * entries_per_row)
 
     def take(self, rows: np.ndarray, *, n_batches: int = 1) -> sparse.csr_matrix:
         """Gather rows by index; one more column would cost more than it saves."""
@@ -158,6 +160,11 @@ class SparseRows:
     def norms(self) -> np.ndarray:
         """L2 norm of every row; infinite only where it exceeds the largest double."""
         return _norms_by_piece(self, _sparse_norms)
+
+
+def _rows_per_piece(bytes_per_row: int) -> int:
+    wanted = _BYTES_PER_PIECE // bytes_per_row
+    return min(max(_LEAST_ROWS_PER_PIECE, wanted), _MOST_ROWS_PER_PIECE)
 
 
 def _one_entry_a_place(X: sparse.csr_matrix | sparse.csr_array) -> sparse.csr_matrix:

@@ -31,6 +31,10 @@ class Units:
         """How many rows the unit of each row has."""
         return self._sizes[self._codes]
 
+    def root_sum_squares(self, values: np.ndarray) -> np.ndarray:
+        """Root of the sum of the squares of each unit's values, one a row."""
+        return np.hypot.reduceat(values[self._order], self._starts)
+
     def pieces(
         self, drawn: np.ndarray | slice, rows_per_piece: int
     ) -> list[tuple[list[np.ndarray], np.ndarray]]:

@@ -299,11 +299,11 @@ class PrivacyStatement:
             ]
         title = (
             f"Privacy statement for {self.subject}: epsilon {_digits_up(self.epsilon)} at delta "
-            f"{self.delta:.3g}, for every single {unit.word}."
+            f"{self.delta:.3g}, for {unit.single}."
         )
         return title, [
             ("What is protected", [unit.protected]),
-            ("From whom", [_FROM_WHOM]),
+            ("From whom", [_FROM_WHOM.format(word=unit.word)]),
             ("By how much", self._strength()),
             ("Under which assumptions", self._assumptions()),
             ("How", self._part_lines()),
@@ -332,9 +332,8 @@ class PrivacyStatement:
             return ["They have no finite total, for the reasons above."]
         epsilon = _digits_up(self.epsilon_of_releases)
         return [
-            f"epsilon {epsilon} at delta {self.delta:.3g} together, if nothing listed above had "
-            "looked at the data, and nobody had a seed. This figure promises nothing for the "
-            "object."
+            f"epsilon {epsilon} at delta {self.delta:.3g} together, for {_UNITS[self.unit].single}, "
+            "if it were not for what is listed above. This figure promises nothing for the object."
         ]
 
     def _part_lines(self) -> list[str]:
@@ -356,6 +355,7 @@ class PrivacyStatement:
 @dataclass(frozen=True)
 class _Unit:
     word: str
+    single: str
     protected: str
     neighbours: str
     assumptions: tuple[str, ...]
@@ -364,6 +364,7 @@ class _Unit:
 _UNITS = {
     "row": _Unit(
         word="row",
+        single="every single row",
         protected=(
             "Whether any one row was among the rows that the object was fitted on, and everything "
             "that the row says."
@@ -373,7 +374,7 @@ _UNITS = {
             "contributes nothing in one of them."
         ),
         assumptions=(
-            "Every person has one row. Somebody with several rows is protected less: "
+            "No person has more than one row. Somebody with several rows is protected less: "
             "skdp.privacy.group_epsilon says how much.",
             "Public are the number of rows, the number and names of the columns, and the set of "
             "labels.",
@@ -381,6 +382,7 @@ _UNITS = {
     ),
     "unit": _Unit(
         word="unit",
+        single="every single unit of privacy_unit, with all its rows",
         protected=(
             "Whether any one unit of privacy_unit, such as a person, was among those that the "
             "object was fitted on, and everything that all its rows say."
@@ -391,14 +393,15 @@ _UNITS = {
         ),
         assumptions=(
             "All rows of a unit carry its name in privacy_unit.",
-            "Public are the units' names and number, the number and names of the columns, and "
-            "the set of labels.",
+            "Public are the list of units that may have contributed and its length, the number and "
+            "names of the columns, and the set of labels. Whether one of them contributed, and how "
+            "many rows, is protected.",
         ),
     ),
 }
 _FROM_WHOM = (
     "From anyone who gets the fitted object, all that it predicts, or anything computed from it, "
-    "whatever else they know, all other rows included."
+    "whatever else they know, all rows of every other {word} included."
 )
 _ASSUMPTIONS = (
     "Settings, bounds and columns were chosen without looking at these rows, and the object has "
@@ -423,7 +426,9 @@ def _part_line(part: NoisyPart, epsilon: float) -> str:
             f"{part.copies} rows of one person"
         )
     if part.void_because_of:
-        line += f"; void, since one row may move all others by {', '.join(part.void_because_of)}"
+        line += (
+            f"; void, since one row may move all others through {', '.join(part.void_because_of)}"
+        )
     return f"{line}."
 
 

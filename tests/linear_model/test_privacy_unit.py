@@ -27,9 +27,14 @@ def public(model):
     return {name: getattr(model, name) for name in names}
 
 
-@pytest.mark.parametrize("params", [{}, {"noise_multiplier": 4.0}, {"batch_size": 30}])
+@pytest.mark.parametrize(
+    "params", [{"noise_multiplier": 4.0}, {"learning_rate": 0.1, "batch_size": 30}]
+)
 def test_units_of_one_row_are_rows(people, params):
-    """The same draws and the same sums, to the spacing of the grid they are rounded to."""
+    """The same draws and the same sums, to the spacing of the grid they are rounded to.
+
+    Where the threshold is estimated, units need one more histogram, at the same cost together.
+    """
     X, y = people[0][:500], people[1][:500]
     rows = DPSGDClassifier(random_state=0, **params).fit(X, y)
     units = DPSGDClassifier(random_state=0, **params).fit(X, y, privacy_unit=np.arange(500))
@@ -37,6 +42,31 @@ def test_units_of_one_row_are_rows(people, params):
     np.testing.assert_allclose(units.intercept_, rows.intercept_, rtol=1e-4, atol=1e-4)
     assert (rows.unit_, units.unit_) == ("row", "unit")
     assert public(units) == public(rows) | {"unit_": "unit"}
+
+
+def test_threshold_and_rate_follow_rows_and_units_by_two_histograms(people):
+    """For 16 rows a person of like norm, a unit is 4 times as long as a row.
+
+    Then the threshold is about 4 times that of rows and the rate a quarter; both histograms together
+    cost what one does, and the whole is within the budget.
+    """
+    X, y = people[0][:4800], people[1][:4800]
+    # Far from the norm that is plausible without data, which pulls on what is near it.
+    X = X / np.linalg.norm(X, axis=1, keepdims=True) * 45.0
+    settings = {"epsilon": 20.0, "random_state": 0, "batch_size": 300, "n_epochs": 30}
+    units, rows = DPSGDClassifier(**settings), DPSGDClassifier(**settings)
+    with pytest.warns(PrivacyWarning, match="above 10"):
+        units.fit(X, y, privacy_unit=np.arange(4800) // 16)
+    with pytest.warns(PrivacyWarning, match="above 10"):
+        rows.fit(X[::16], y[::16])
+    assert units.clip_threshold_ / rows.clip_threshold_ == pytest.approx(4.0, rel=0.25)
+    assert rows.learning_rate_ / units.learning_rate_ == pytest.approx(4.0, rel=0.25)
+    counts, norms, unit_norms, _ = units.mechanisms_
+    assert norms == unit_norms
+    assert counts == rows.mechanisms_[0]
+    alone = rows.mechanisms_[1].noise_multiplier
+    assert norms.noise_multiplier == pytest.approx(np.sqrt(2) * alone)
+    assert 0.99 * 20 <= units.epsilon_ <= 20
 
 
 def test_every_number_of_the_plan_counts_units(people):

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtr
 
+from skdp.mechanisms import _noise, _rows
 from skdp.mechanisms._noise import SeededSource, SystemSource
 from skdp.mechanisms._plan import COUNT_WEIGHT, MOST_ROWS_A_STEP, SENSITIVITY_FACTOR
 from skdp.mechanisms._release import (
@@ -14,6 +15,7 @@ from skdp.mechanisms._release import (
     ROUNDING_SHARE,
     NoisyReleases,
     grid_spacing,
+    largest_exact_noise,
     largest_noise,
     largest_sum,
 )
@@ -67,7 +69,7 @@ def test_the_spacing_is_the_largest_power_of_two_that_rounding_can_afford(sensit
 
 def test_what_the_grid_leaves_pays_for_the_sums_and_the_norms():
     """Two sums over the most rows, in the least favourable pieces, and a part in 10^9 for norms."""
-    n_additions = 64 + MOST_ROWS_A_STEP / 64
+    n_additions = max(m + MOST_ROWS_A_STEP / m for m in (64, _rows._MOST_ROWS_PER_PIECE))
     per_row = math.hypot(1.0, COUNT_WEIGHT) * (1 + 1e-9)
     sums = 2 * n_additions * 2.0**-53 * MOST_ROWS_A_STEP * per_row
     assert 2.0**-14 + sums + 1e-9 <= ROUNDING_SHARE
@@ -165,7 +167,8 @@ def test_two_rounded_draws_are_as_likely_as_one_rounded_gaussian(noise_in_spacin
 def test_the_largest_noise_and_sum_are_exact(size):
     """At the limits a release is still a whole number of spacings, and nothing is lost."""
     spacing = grid_spacing(1.0, size)
-    noise = largest_noise(size)
+    noise = largest_exact_noise(size)
+    assert largest_noise(size) < noise
     releases = NoisyReleases(
         3, sensitivity=math.sqrt(3 / size), noise_scale=noise, n_releases=2, source=Constant(16.0)
     )
@@ -177,9 +180,20 @@ def test_the_largest_noise_and_sum_are_exact(size):
     )
 
 
-def test_the_least_noise_spans_many_points_of_the_grid():
-    """Fewer would not look like a Gaussian."""
-    assert LEAST_NOISE / grid_spacing(1.0, 2) > 20
+def test_the_least_noise_reaches_what_one_row_can_add_and_far_beyond(monkeypatch):
+    """The longest draw, less one sensitivity, is one that a Gaussian exceeds once in 10^14."""
+    monkeypatch.setattr(
+        _noise.os, "urandom", lambda size: b"\xff" * (size - 8) + b"\x01" + bytes(7)
+    )
+    spacing = grid_spacing(1.0, 1)
+    longest = abs(
+        releases_with(SystemSource(), size=1, noise_scale=LEAST_NOISE, n_releases=1).add_noise(
+            np.zeros(1)
+        )[0]
+    )
+    assert longest == pytest.approx(12.95 * LEAST_NOISE, rel=1e-3)
+    assert stats.norm.sf((longest - 1.0) / LEAST_NOISE) < 1e-14
+    assert LEAST_NOISE / spacing > 20
 
 
 def test_without_noise_nothing_is_rounded():

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skdp.linear_model._losses import Logistic, Softmax
 from skdp.mechanisms import _unit_clipping
-from skdp.mechanisms._counts import CountPlan, noisy_counts
+from skdp.mechanisms._counts import CountPlan, noisy_counts, norm_bins
 from skdp.mechanisms._plan import COUNT_WEIGHT, SENSITIVITY_FACTOR, GradientPlan
 from skdp.mechanisms._release import ROUNDING_SHARE
 from skdp.mechanisms._sampling import EVERY_ROW, Block
@@ -236,3 +236,15 @@ def test_a_unit_counts_once_however_many_rows_it_has(centred, rng):
     if not centred:
         shares = np.array([(bins[unit == CODES] == 2).mean() for unit in EVERYONE])
         assert whole[2] == pytest.approx(shares.sum(), abs=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
+def test_a_units_norm_is_the_root_of_its_rows_squared_norms(scale, rng):
+    """By its own rows alone, and at both ends of the number range; one bin a unit."""
+    X = rng.normal(size=(len(CODES), 4)) * scale
+    bins = norm_bins(X, Units(CODES))
+    assert bins.shape == (len(SIZES),)
+    for unit in EVERYONE:
+        own = X[unit == CODES]
+        norm = np.linalg.norm(own / scale)
+        assert bins[unit] == np.clip(math.floor(math.log2(norm * scale)) + 24, 0, 63)

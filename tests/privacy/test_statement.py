@@ -97,7 +97,7 @@ def test_parts_say_fits_copies_and_what_voids_them():
     assert "60 fits" in text
     assert "in 48 of them" in text
     assert "counts as 3 rows of one person" in text
-    assert "void, since one row may move all others by StandardScaler 'scale'" in text
+    assert "void, since one row may move all others through StandardScaler 'scale'" in text
     assert part.epsilon(1e-5) == get_epsilon(Gaussian(1.0), 1e-5)
 
 

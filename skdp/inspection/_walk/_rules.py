@@ -79,7 +79,10 @@ _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 
-_SCALER = "skdp.preprocessing.BoundedScaler with public bounds, or DPStandardScaler"
+_SCALER = (
+    "skdp.preprocessing.BoundedScaler with public bounds, or, for rows, DPStandardScaler or "
+    "DPMaxAbsScaler"
+)
 _CURVES = "skdp.preprocessing.PiecewiseLinearFeatures with public knots"
 _INSTEAD = {
     "StandardScaler": _SCALER,

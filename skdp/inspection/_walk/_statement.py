@@ -144,8 +144,9 @@ def privacy_statement(
 
 _MIXED_UNITS = Gap(
     "the unit of privacy",
-    "some parts protect rows and others units of privacy_unit, so that nothing is said of a unit",
-    "privacy_unit for every private part, or for none",
+    "some parts protect rows and others units of privacy_unit, so that nothing is said of either",
+    "skdp.preprocessing.BoundedScaler in front and privacy_unit for the classifier, or rows for all",
+    has_no_total=True,
 )
 
 
