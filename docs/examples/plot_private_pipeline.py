@@ -130,8 +130,8 @@ print(privacy_statement(for_people))
 # This text can be handed on with the model. The scores are not part of the model: they are exact
 # figures about the people held out, whom nothing protects against them.
 #
-# Both scores are those of the promise to rows: the clip threshold follows a noisy histogram of what
-# people add with all their cards, beside that of single cards.
+# Both scores are close to those of the promise to rows: the clip threshold follows a noisy
+# histogram of what people add with all their cards, beside that of single cards.
 
 # %%
 # With StandardScaler
