@@ -41,10 +41,15 @@ runpy.run_path({str(EXAMPLES / name)!r}, run_name="__main__")
 def test_the_tutorial_prints_the_textbooks_figures_beside_the_true_ones():
     """375 steps at rate 0.08: 21.23 and 5.31 by the textbook, 52.8 and 3.67 in truth."""
     printed = output_of("plot_dpsgd_tutorial.py")
-    rows = {line[:10].strip(): line.split()[-3:] for line in printed.splitlines()}
+    costs, lengths = printed.split("steps within 5")
+    rows = {line[:10].strip(): line.split()[-3:] for line in costs.splitlines()}
     assert [float(x) for x in rows["noise 0.5"]] == pytest.approx([21.23, 52.82, 54.2], rel=1e-3)
     assert [float(x) for x in rows["noise 2.0"]] == pytest.approx([5.31, 3.67, 3.72], rel=1e-3)
     assert rows["no privacy"] == ["inf", "inf", "inf"]
+    # What the budget allows in truth, and what the textbook's formula would allow.
+    steps = {line[:10].strip(): line.split()[-2:] for line in lengths.splitlines()}
+    assert steps["noise 0.5"] == ["0", "20"]
+    assert steps["noise 2"] == ["654", "332"]
 
 
 def test_the_quickstart_runs_without_optional_packages_and_reports_what_it_cost():

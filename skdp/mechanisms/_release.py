@@ -56,7 +56,7 @@ def grid_spacing(sensitivity: float, size: int) -> float:
 
 
 def largest_noise(size: int) -> float:
-    """Largest noise multiplier at which the resolution of draws adds nothing to speak of to epsilon.
+    """Largest noise multiplier at which the resolution of draws adds next to nothing to epsilon.
 
     With more, a cell of the grid is so much smaller than the noise that draws, which are doubles,
     do not fill the cells evenly.

@@ -58,9 +58,9 @@ def plan_one_release(epsilon: float, delta: float | str, *, n_rows: int, size: i
     noise = calibrate_noise_multiplier(float(epsilon), delta, 1.0, 1)
     if not LEAST_NOISE <= noise <= largest_noise(size):
         raise CalibrationError(
-            f"epsilon={epsilon!r} has noise of {noise:.3g} times what one row adds. For {size} sums "
-            f"it must be between {LEAST_NOISE:g} and {largest_noise(size):.3g} times, so that no "
-            "release is out of another's reach and draws are fine enough: move epsilon towards 1"
+            f"epsilon={epsilon!r} has noise of {noise:.3g} times what one row adds. For {size} "
+            f"sums it must be between {LEAST_NOISE:g} and {largest_noise(size):.3g} times, so that "
+            "no release is out of another's reach and draws are fine enough: move epsilon towards 1"
         )
     return OneRelease(noise, get_epsilon(Gaussian(noise), delta), delta)
 

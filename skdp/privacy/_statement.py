@@ -303,7 +303,7 @@ class PrivacyStatement:
         )
         return title, [
             ("What is protected", [unit.protected]),
-            ("From whom", [_FROM_WHOM.format(word=unit.word)]),
+            ("From whom", [_FROM_WHOM.format(others=unit.others)]),
             ("By how much", self._strength()),
             ("Under which assumptions", self._assumptions()),
             ("How", self._part_lines()),
@@ -332,8 +332,9 @@ class PrivacyStatement:
             return ["They have no finite total, for the reasons above."]
         epsilon = _digits_up(self.epsilon_of_releases)
         return [
-            f"epsilon {epsilon} at delta {self.delta:.3g} together, for {_UNITS[self.unit].single}, "
-            "if it were not for what is listed above. This figure promises nothing for the object."
+            f"epsilon {epsilon} at delta {self.delta:.3g} together, for "
+            f"{_UNITS[self.unit].single}, if it were not for what is listed above. This figure "
+            "promises nothing for the object."
         ]
 
     def _part_lines(self) -> list[str]:
@@ -356,6 +357,7 @@ class PrivacyStatement:
 class _Unit:
     word: str
     single: str
+    others: str
     protected: str
     neighbours: str
     assumptions: tuple[str, ...]
@@ -365,6 +367,7 @@ _UNITS = {
     "row": _Unit(
         word="row",
         single="every single row",
+        others="all other rows",
         protected=(
             "Whether any one row was among the rows that the object was fitted on, and everything "
             "that the row says."
@@ -383,6 +386,7 @@ _UNITS = {
     "unit": _Unit(
         word="unit",
         single="every single unit of privacy_unit, with all its rows",
+        others="all rows of all other units",
         protected=(
             "Whether any one unit of privacy_unit, such as a person, was among those that the "
             "object was fitted on, and everything that all its rows say."
@@ -401,7 +405,7 @@ _UNITS = {
 }
 _FROM_WHOM = (
     "From anyone who gets the fitted object, all that it predicts, or anything computed from it, "
-    "whatever else they know, all rows of every other {word} included."
+    "whatever else they know, {others} included."
 )
 _ASSUMPTIONS = (
     "Settings, bounds and columns were chosen without looking at these rows, and the object has "

@@ -47,8 +47,8 @@ def test_units_of_one_row_are_rows(people, params):
 def test_threshold_and_rate_follow_rows_and_units_by_two_histograms(people):
     """For 16 rows a person of like norm, a unit is 4 times as long as a row.
 
-    Then the threshold is about 4 times that of rows and the rate a quarter; both histograms together
-    cost what one does, and the whole is within the budget.
+    Then the threshold is about 4 times that of rows and the rate a quarter; both histograms
+    together cost what one does, and the whole is within the budget.
     """
     X, y = people[0][:4800], people[1][:4800]
     # Far from the norm that is plausible without data, which pulls on what is near it.

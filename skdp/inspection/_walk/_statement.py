@@ -145,7 +145,8 @@ def privacy_statement(
 _MIXED_UNITS = Gap(
     "the unit of privacy",
     "some parts protect rows and others units of privacy_unit, so that nothing is said of either",
-    "skdp.preprocessing.BoundedScaler in front and privacy_unit for the classifier, or rows for all",
+    "skdp.preprocessing.BoundedScaler in front and privacy_unit for the classifier, or rows "
+    "throughout",
     has_no_total=True,
 )
 
