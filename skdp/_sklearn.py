@@ -145,11 +145,14 @@ def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) 
 @contextlib.contextmanager
 def without_lengths() -> Iterator[None]:
     """Errors raised inside come out without numbers, for data whose number of rows is private."""
-    harmless = None
+    harmless: Exception | None = None
     try:
         yield
     except ValueError as error:
         harmless = type(error)(_shorten_lengths(str(error)))
+    except MemoryError:
+        # Its message may show the shape of what did not fit.
+        harmless = MemoryError("not enough memory for these data")
     if harmless is not None:
         raise harmless
 

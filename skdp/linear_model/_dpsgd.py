@@ -305,7 +305,9 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
             of rows, or the budget ends training early.
         """
         stand_in, learned_names = adopt_input_names(self)
-        with nullcontext() if privacy_unit is None else without_lengths():
+        # With units the number of rows is private, so no error may show it.
+        discreetly = nullcontext if privacy_unit is None else without_lengths
+        with discreetly():
             X, y = validate_without_leaks(stand_in, X, y, **_DATA_CHECKS)
         classes, codes = encode_labels(y, self.classes)
         units = None if privacy_unit is None else units_of(privacy_unit, X.shape[0])
@@ -323,7 +325,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         streams = Streams(draw_seed(self.random_state), type(self).__name__)
         # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
         # where the caller asked NumPy to raise.
-        with np.errstate(all="ignore"):
+        with discreetly(), np.errstate(all="ignore"):
             X = in_row_order(X)
             plan, intercept = first_releases(plan, X, codes, streams, units)
             gradient = NoisyGradient(
@@ -342,14 +344,16 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         start[n_coef:] = intercept
         fitted = partial(self._fitted, plan, classes, learned_names(), streams.source)
         n_epochs = len(stage_ends(plan.gradient.n_steps, plan.gradient.sample_rate))
-        descent = descend(
-            gradient,
-            plan,
-            start=start,
-            n_coef=n_coef,
-            keep_path=self.store_path,
-            after_epoch=epoch_callback(self, n_epochs, fitted),
-        )
+        after_epoch = epoch_callback(self, n_epochs, fitted)
+        with discreetly():
+            descent = descend(
+                gradient,
+                plan,
+                start=start,
+                n_coef=n_coef,
+                keep_path=self.store_path,
+                after_epoch=after_epoch,
+            )
         self._adopt(fitted(descent))
         return self
 
@@ -471,7 +475,12 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         return list(self.mechanisms_)
 
     def _planned_releases(
-        self, *, n_rows: int, n_features: int | None, n_classes: int | None
+        self,
+        *,
+        n_rows: int,
+        n_features: int | None,
+        n_classes: int | None,
+        unit: str = "row",
     ) -> list[Gaussian | SubsampledGaussian] | None:
         """The noisy releases that a fit on data of these public sizes makes.
 
@@ -483,7 +492,13 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         if self.noise_multiplier == "auto" and None in (n_features, n_classes):
             return None
         # Where the noise is given, these sizes decide only whether `fit` refuses.
-        plan = make_plan(self, n_rows=n_rows, n_features=n_features or 1, n_classes=n_classes or 2)
+        plan = make_plan(
+            self,
+            n_rows=n_rows,
+            n_features=n_features or 1,
+            n_classes=n_classes or 2,
+            unit=unit,
+        )
         return list(plan.mechanisms)
 
     @property

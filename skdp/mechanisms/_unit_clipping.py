@@ -105,10 +105,7 @@ class UnitGradient:
         n_clipped = 0
         for parts, starts in pieces:
             coefs, intercepts = self._unit_sums(parts, starts, weights)
-            squares = np.einsum("ku,ku->u", intercepts, intercepts)
-            for coef in coefs:
-                squares += _squares(coef)
-            lengths = np.sqrt(squares)
+            lengths = _lengths(coefs, intercepts)
             n_clipped += int(np.count_nonzero(lengths > 1.0))
             shrink = self._threshold / np.maximum(lengths, 1.0)
             for output, coef in enumerate(coefs):
@@ -160,6 +157,20 @@ class UnitGradient:
         residual /= self._threshold
         clipped, _ = clip_residuals(residual, np.where(unusable, np.inf, limits))
         return clipped.reshape(len(rows), -1)
+
+
+def _lengths(coefs: list, intercepts: np.ndarray) -> np.ndarray:
+    """L2 norm of each unit's gradient.
+
+    Added up output by output, in an order that does not depend on how many units there are: whether
+    a unit is clipped hangs on the last bit.
+    """
+    squares = np.zeros(intercepts.shape[1])
+    for intercept in intercepts:
+        squares += intercept * intercept
+    for coef in coefs:
+        squares += _squares(coef)
+    return np.sqrt(squares)
 
 
 def _logits(piece, coef: np.ndarray) -> np.ndarray:

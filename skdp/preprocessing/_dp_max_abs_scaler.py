@@ -254,7 +254,12 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         return list(self.mechanisms_)
 
     def _planned_releases(
-        self, *, n_rows: int, n_features: int | None, n_classes: int | None
+        self,
+        *,
+        n_rows: int,
+        n_features: int | None,
+        n_classes: int | None,
+        unit: str = "row",
     ) -> list[Gaussian]:
         """The noisy release that a fit on data of these public sizes makes."""
         self._validate_params()

@@ -642,6 +642,21 @@ def test_bad_data_is_an_error_that_shows_no_value_of_it(case):
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.parametrize(
+    "phrase", ["Input X contains NaN", "Found array with ", "X has 3 features, but "]
+)
+def test_a_value_that_reads_like_a_harmless_message_is_no_way_out(phrase):
+    """Text of a cell stands inside scikit-learn's message, behind other words."""
+    X = np.full((30, 2), f"Alice. {phrase}", dtype=object)
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        DPSGDClassifier().fit(X, np.arange(30) % 2)
+    assert "Alice" not in str(caught.value)
+    labels = np.array([f"Bob. {phrase}", 3] * 15, dtype=object)
+    with pytest.raises(ValueError, match=r"y must|y holds|Unknown label|could not") as caught:
+        DPSGDClassifier().fit(np.zeros((30, 2)), labels)
+    assert "Bob" not in str(caught.value)
+
+
 @pytest.mark.parametrize("value", ["Alice", SECRET + 1j, {"Alice": SECRET}])
 def test_prediction_errors_show_no_value_either(value, two_classes):
     """The rows to predict are as sensitive as those to train on."""

@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from skdp import DPSGDClassifier, PrivacyWarning
+from skdp.linear_model import _dpsgd
 from skdp.linear_model._privacy_unit import units_of
 from skdp.privacy import get_epsilon
 
@@ -174,3 +175,17 @@ def test_units_are_numbered_by_their_ids():
     units = units_of(["b", "a", "b", "c"], 4)
     assert len(units) == 3
     np.testing.assert_array_equal(units.sizes_by_row(), [2, 1, 2, 1])
+
+
+def test_running_out_of_memory_shows_no_number_of_rows(people, monkeypatch):
+    """NumPy's message holds the shape of what it could not store."""
+    X, y, person = people
+
+    def refuse(*args):
+        raise MemoryError("Unable to allocate an array with shape (10432,)")
+
+    for name in ("validate_without_leaks", "first_releases", "descend"):
+        with monkeypatch.context() as patch:
+            patch.setattr(_dpsgd, name, lambda *args, **kwargs: refuse())
+            with pytest.raises(MemoryError, match=r"^not enough memory for these data$"):
+                DPSGDClassifier().fit(X, y, privacy_unit=person)

@@ -283,3 +283,13 @@ def test_an_empty_batch_adds_nothing(rng):
     )
     assert not total.any()
     assert n_clipped == 0
+
+
+def test_a_residual_whose_square_underflows_is_clipped_all_the_same():
+    """A row of 1e200 beside probabilities of 1e-174: by its square it would have no length."""
+    X = np.array([[1e200, 0.0]])
+    weights = np.zeros(9)
+    weights[:3] = [4e-198, 0.0, -1e-198]
+    total, n_clipped = clipped_sum(X, np.array([0]), Softmax(3), weights, 1.0)
+    assert np.linalg.norm(total) <= 1 + 1e-9
+    assert n_clipped == 1

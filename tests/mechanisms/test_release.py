@@ -9,7 +9,12 @@ from scipy.special import ndtr
 
 from skdp.mechanisms import _noise, _rows
 from skdp.mechanisms._noise import SeededSource, SystemSource
-from skdp.mechanisms._plan import COUNT_WEIGHT, MOST_ROWS_A_STEP, SENSITIVITY_FACTOR
+from skdp.mechanisms._plan import (
+    COUNT_WEIGHT,
+    MOST_ROWS_A_STEP,
+    MOST_UNITS_A_STEP,
+    SENSITIVITY_FACTOR,
+)
 from skdp.mechanisms._release import (
     LEAST_NOISE,
     ROUNDING_SHARE,
@@ -73,6 +78,9 @@ def test_what_the_grid_leaves_pays_for_the_sums_and_the_norms():
     per_row = math.hypot(1.0, COUNT_WEIGHT) * (1 + 1e-9)
     sums = 2 * n_additions * 2.0**-53 * MOST_ROWS_A_STEP * per_row
     assert 2.0**-14 + sums + 1e-9 <= ROUNDING_SHARE
+    # A piece may hold one unit alone.
+    units = 2 * (1 + MOST_UNITS_A_STEP) * 2.0**-53 * MOST_UNITS_A_STEP * per_row
+    assert 2.0**-14 + units + 1e-9 <= ROUNDING_SHARE
     assert per_row + ROUNDING_SHARE <= SENSITIVITY_FACTOR * (1 + 1e-8)
 
 

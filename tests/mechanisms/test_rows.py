@@ -31,6 +31,18 @@ def test_pieces_hold_the_drawn_rows_in_any_layout(layout, dtype, drawn, rng):
         assert piece.dtype == np.float64
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e160, 1e-160])
+def test_norms_are_equal_to_the_last_bit_in_any_layout(scale, rng):
+    """How an array lies in memory may depend on its size, and a norm decides about a clip."""
+    for n_features in (1, 2, 3, 17, 48, 300):
+        X = rng.normal(size=(40, n_features)) * scale
+        expected = rows_of(X).norms()
+        for layout in LAYOUTS.values():
+            np.testing.assert_array_equal(rows_of(layout(X)).norms(), expected)
+        alone = [rows_of(np.asfortranarray(row[np.newaxis])).norms()[0] for row in X]
+        np.testing.assert_array_equal(alone, expected)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_gathering_never_copies_the_array(layout, rng):
     """NumPy's own gather does, where rows are not contiguous, at every call."""

@@ -29,6 +29,15 @@ class Silence:
         return np.zeros(shape)
 
 
+LAYOUTS = [
+    np.ascontiguousarray,
+    np.asfortranarray,
+    sparse.csr_matrix,
+    lambda X: X.astype(np.float32),
+    lambda X: np.repeat(X, 2, axis=0)[::2],
+]
+
+
 def loss_of(n_outputs):
     return Logistic() if n_outputs == 1 else Softmax(n_outputs)
 
@@ -183,6 +192,59 @@ def test_what_a_unit_adds_does_not_depend_on_the_others_to_the_last_bit(containe
             if sparse.issparse(kept):
                 kept, own = kept.toarray(), own.toarray()
             np.testing.assert_array_equal(kept, own)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_how_long_a_unit_is_depends_on_its_own_rows_to_the_last_bit(seed):
+    """Alone, among others, beside a unit that was replaced, and in any layout of the array.
+
+    A unit whose length sits at the threshold would else be clipped or not by who else is there.
+    """
+    rng = np.random.default_rng(seed)
+    n_features, n_classes = int(rng.choice([1, 2, 3, 7, 30, 200])), int(rng.choice([2, 3, 4, 9]))
+    loss = Logistic() if n_classes == 2 else Softmax(n_classes)
+    codes = rng.permutation(np.repeat(np.arange(6), rng.choice([1, 2, 5, 40, 90], size=6)))
+    X, y = rng.normal(size=(len(codes), n_features)), rng.integers(0, n_classes, len(codes))
+    layout = LAYOUTS[seed % len(LAYOUTS)]
+    plan = plan_with(n_rows=6, max_row_norm=[None, 1.0][seed % 2])
+    weights = rng.normal(size=(n_features + 1) * loss.n_outputs)
+
+    def lengths(X, y, codes, batch):
+        gradient = UnitGradient(
+            layout(X), loss.targets(y), loss, plan, Units(codes), fit_intercept=True
+        )
+        found = []
+        for parts, starts in gradient._units.pieces(batch, gradient._rows_per_piece):
+            sums = gradient._unit_sums(parts, starts, weights.reshape(-1, loss.n_outputs))
+            found.append(_unit_clipping._lengths(*sums))
+        return np.concatenate(found)
+
+    together = lengths(X, y, codes, EVERY_ROW)
+    alone = [lengths(X, y, codes, np.array([unit]))[0] for unit in range(6)]
+    np.testing.assert_array_equal(alone, together)
+    kept, more = codes != 0, int(rng.choice([1, 3, 60]))
+    X = np.vstack([rng.normal(size=(more, n_features)), X[kept]])
+    y = np.append(np.zeros(more, dtype=int), y[kept])
+    codes = np.append(np.zeros(more, dtype=int), codes[kept])
+    np.testing.assert_array_equal(lengths(X, y, codes, EVERY_ROW)[1:], together[1:])
+
+
+@pytest.mark.parametrize("threshold", [1e-100, 1e-9, 1.0, 1e100])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_no_unit_adds_more_than_the_threshold_at_the_ends_of_the_number_range(
+    threshold, n_outputs, rng
+):
+    """Rows up to the largest double, thresholds from tiny to huge, a large constant."""
+    X, targets = data(rng, n_outputs)
+    X *= 10.0 ** rng.uniform(-300, 307, size=(len(X), 1))
+    for constant in (1e-100, 1.0, 1e100):
+        plan = plan_with(clip_threshold=threshold, intercept_column=constant)
+        with np.errstate(all="ignore"):
+            for unit in EVERYONE:
+                total, _ = sum_over(
+                    [unit], X, targets, np.zeros(5 * n_outputs), plan, n_outputs=n_outputs
+                )
+                assert np.linalg.norm(total / threshold) <= 1 + 1e-9
 
 
 def test_rows_without_a_finite_logit_add_nothing_to_their_unit(rng):
