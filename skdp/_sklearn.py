@@ -10,17 +10,22 @@ import copy
 import html
 import re
 from collections.abc import Callable, Iterator
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import validate_data
 
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
     from sklearn.callback import with_callbacks
+
+    # Wrappers between `fit` and its caller: one validates parameters, one ends callbacks.
+    N_WRAPPERS_OF_FIT = 2
 except ImportError:  # before scikit-learn 1.9
+    N_WRAPPERS_OF_FIT = 1
 
     class CallbackSupport:  # type: ignore[no-redef]
         """Nothing: this scikit-learn has no callbacks."""
@@ -31,7 +36,9 @@ except ImportError:  # before scikit-learn 1.9
 
 
 __all__ = [
+    "N_WRAPPERS_OF_FIT",
     "CallbackSupport",
+    "DiscreetParameters",
     "HtmlWithPrivacy",
     "Interval",
     "StrOptions",
@@ -84,7 +91,26 @@ _MESSAGES_TO_SHORTEN = {
 }
 
 
-class HtmlWithPrivacy:
+class DiscreetParameters:
+    """Errors about a parameter never print a table that was passed in its place by mistake."""
+
+    def _validate_params(self) -> None:
+        harmless = None
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            message = str(error)
+            name = re.match(r"The '(\w+)' parameter", message)
+            value = getattr(self, name[1], None) if name else None
+            if not isinstance(value, (Number, str, type(None))):
+                instead = f" Got an object of type {type(value).__name__} instead."
+                message = re.sub(r" Got .*", instead, message, flags=re.DOTALL)
+            harmless = type(error)(message)
+        if harmless is not None:
+            raise harmless
+
+
+class HtmlWithPrivacy(DiscreetParameters):
     """Puts what a fit promises under scikit-learn's HTML view of the estimator.
 
     The class says what it promises in `_privacy_summary()`, a list of lines, empty before `fit`.

@@ -79,9 +79,9 @@ def descend(
     keep = 1.0 - plan.learning_rate * plan.alpha
     # The gradient is taken in the weights of (row, constant): a model's intercept is the constant
     # times its weight. Iterates are kept as models.
-    unit = np.ones_like(start)
-    unit[n_coef:] = plan.gradient.intercept_column
-    weights = start / unit
+    scale = np.ones_like(start)
+    scale[n_coef:] = plan.gradient.intercept_column
+    weights = start / scale
     count = 0.0
     path = np.empty((n_steps, len(start))) if keep_path else None
     total = np.zeros_like(start)
@@ -97,10 +97,10 @@ def descend(
             release *= rate
             weights -= release[:-1]
             if path is not None:
-                path[step] = weights * unit
+                path[step] = weights * scale
             if step >= first_averaged:
-                total += weights * unit
-            if epochs is not None and epochs.end_with(weights * unit):
+                total += weights * scale
+            if epochs is not None and epochs.end_with(weights * scale):
                 stage = _descent(epochs.average(), count, step + 1, plan, path)
                 if after_epoch(stage) and step + 1 < n_steps:
                     return _finite(stage, plan)

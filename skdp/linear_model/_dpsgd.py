@@ -107,8 +107,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
     batch_size : float or "auto", default="auto"
         Expected rows a step, and the constant that the noisy sum is divided by; more than the
         number of rows means all of them. "auto" is all of them while a step reads at most 10^6
-        numbers, else as many rows as that or a tenth of them; 64 where `noise_multiplier` is
-        given.
+        numbers, else as many rows as that or a tenth of them (with `privacy_unit`, as if each
+        unit had one row); 64 where `noise_multiplier` is given.
     max_row_norm : float or None, default=None
         Public bound on the L2 norm of a row: longer rows are scaled down to it, in `fit` and in
         `predict` alike. None is no bound.

@@ -49,7 +49,7 @@ def first_releases(
         counts = noisy_counts(codes, plan.class_counts, noise, units=units)
         shares = class_shares(counts, plan.class_counts, plan.gradient.n_rows)
         intercept, lead = intercept_of(shares), lead_of_largest(shares)
-    if plan.units_are_given:
+    if plan.scale_is_given:
         return plan.adapted(scale=1.0, unit_scale=1.0, lead=lead), intercept
     norm = _released_norm(plan, plan.norm_counts, X, streams.open("norm counts", "noise"), units)
     unit_norm = norm

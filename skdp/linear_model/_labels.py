@@ -69,7 +69,11 @@ def _declared(classes: Any, kind: str) -> np.ndarray:
         )
     label_set = _distinct(declared)
     if len(label_set) != len(declared):
-        raise ValueError(f"classes names a label twice: {declared.tolist()!r}")
+        # Not shown: what is passed may be y itself.
+        raise ValueError(
+            "classes names a label twice: name each label once, as in classes=[0, 1], which is not "
+            "y itself"
+        )
     if len(label_set) < 2:
         raise ValueError(f"classes must name two or more labels, got {declared.tolist()!r}")
     return label_set

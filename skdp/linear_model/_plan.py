@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from skdp._sklearn import N_WRAPPERS_OF_FIT
 from skdp.exceptions import (
     BudgetExhaustedError,
     CalibrationError,
@@ -72,7 +73,7 @@ class TrainingPlan:
         Whether no release may change the rate.
     averaged_share : float
         Share of the iterates, the last ones, whose mean is the model; 0 for the last one alone.
-    units_are_given : bool
+    scale_is_given : bool
         Whether threshold and rate are in the units of the data as they are, rather than in units
         of the rows' typical size.
     signal : float
@@ -91,7 +92,7 @@ class TrainingPlan:
     rate_is_given: bool
     alpha: float
     averaged_share: float
-    units_are_given: bool
+    scale_is_given: bool
     signal: float
     unit_norm_counts: CountPlan | None = None
     unit: str = "row"
@@ -207,7 +208,7 @@ def make_plan(
         rate_is_given=rate_is_given,
         alpha=float(params.alpha),
         averaged_share=settings.averaged_share if params.average else 0.0,
-        units_are_given=settings.units_are_given,
+        scale_is_given=settings.scale_is_given,
         signal=settings.signal,
         unit=unit,
     )
@@ -235,8 +236,8 @@ def warn_about_weak_promises(plan: TrainingPlan) -> None:
             "raise epsilon or noise_multiplier, or lower n_epochs"
         )
     for message in messages:
-        # From fit's caller: this function, fit, the wrapper that validates parameters.
-        warnings.warn(message, PrivacyWarning, stacklevel=4)
+        # From fit's caller: this function, fit, and its wrappers.
+        warnings.warn(message, PrivacyWarning, stacklevel=3 + N_WRAPPERS_OF_FIT)
 
 
 def _budget_and_noise(

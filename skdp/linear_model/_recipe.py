@@ -46,7 +46,7 @@ class Hyperparameters:
     class_mu, norm_mu : float
         Gaussian-differential-privacy parameters of the releases before the first step, of class
         counts and of row norms; 0 for none.
-    units_are_given : bool
+    scale_is_given : bool
         Whether threshold and rate are in the units of the data as they are, rather than in units
         of the rows' typical size.
     signal : float
@@ -61,7 +61,7 @@ class Hyperparameters:
     averaged_share: float
     class_mu: float = 0.0
     norm_mu: float = 0.0
-    units_are_given: bool = True
+    scale_is_given: bool = True
     signal: float = math.inf
 
 
@@ -122,8 +122,8 @@ def calibrated_hyperparameters(
     """
     n_logits = 1 if n_classes == 2 else n_classes
     class_share, norm_share = _shares_before_the_first_step(n_rows * mu, n_classes)
-    units_are_given = clip_threshold != "auto" or learning_rate != "auto"
-    if units_are_given:
+    scale_is_given = clip_threshold != "auto" or learning_rate != "auto"
+    if scale_is_given:
         norm_share = 0.0
     mu_of_steps = mu * math.sqrt(1.0 - class_share - norm_share)
     signal = n_rows * mu_of_steps / (n_features + 1)
@@ -144,7 +144,7 @@ def calibrated_hyperparameters(
         n_steps = max(min(300, max(30, math.ceil(time / 3.0))), least_steps)
     if learning_rate == "auto":
         learning_rate = min(time / n_steps, 3.0) / threshold
-        if units_are_given:
+        if scale_is_given:
             learning_rate = within_penalty(learning_rate, alpha)
     return Hyperparameters(
         batch_size=batch,
@@ -154,7 +154,7 @@ def calibrated_hyperparameters(
         averaged_share=0.05,
         class_mu=mu * math.sqrt(class_share),
         norm_mu=mu * math.sqrt(norm_share),
-        units_are_given=units_are_given,
+        scale_is_given=scale_is_given,
         signal=signal,
     )
 

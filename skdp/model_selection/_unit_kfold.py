@@ -100,7 +100,18 @@ class UnitKFold(BaseCrossValidator):
         return super().split(X, y, groups)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of folds."""
+        """Number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : object
+            Not looked at.
+
+        Returns
+        -------
+        n_splits : int
+            What the constructor was given.
+        """
         return self.n_splits
 
     def _iter_test_masks(
@@ -111,6 +122,7 @@ class UnitKFold(BaseCrossValidator):
                 "UnitKFold needs groups=, the unit of each row: pass privacy_unit's ids"
             )
         groups = np.asarray(groups)
+        _check_none_missing(groups)
         units = np.unique(groups if self.units is None else np.asarray(self.units))
         if not isinstance(self.n_splits, (int, np.integer)) or not 2 <= self.n_splits <= len(units):
             raise ValueError(
@@ -130,3 +142,18 @@ class UnitKFold(BaseCrossValidator):
             # Fresh entropy from the operating system; NumPy's global state is left alone.
             return np.random.default_rng().permutation(size)
         return check_random_state(self.random_state).permutation(size)
+
+
+def _check_none_missing(groups: np.ndarray) -> None:
+    try:
+        missing = groups.dtype.kind == "f" and bool(np.isnan(np.max(groups, initial=0.0)))
+        if groups.dtype.kind == "O":
+            np.unique(groups)
+    except TypeError:
+        # None and the like cannot be put in order with ids.
+        missing = True
+    if missing:
+        raise ValueError(
+            "groups must hold integers or text, all of one kind and none missing: the unit of each "
+            "row"
+        )

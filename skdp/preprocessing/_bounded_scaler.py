@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import fit_context, validate_without_leaks
+from skdp._sklearn import DiscreetParameters, fit_context, validate_without_leaks
 from skdp.preprocessing._bounds import resolve_bounds
 from skdp.preprocessing._fitting import read_rows, replace_fitted
 
@@ -20,7 +20,7 @@ _DATA_CHECKS = {
 }
 
 
-class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, DiscreetParameters, BaseEstimator):
     """Scale columns from public bounds to a common range.
 
     A scaler that learns means or ranges from the rows lets one row move every other row, so no
@@ -142,7 +142,9 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
         start, end = self.feature_range_
         share = (X - start) / (end - start)
-        return (share * (self.upper_ - self.lower_) + self.lower_).astype(X.dtype, copy=False)
+        # Bounds may lie beyond the range of single precision.
+        with np.errstate(over="ignore"):
+            return (share * (self.upper_ - self.lower_) + self.lower_).astype(X.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -90,7 +90,10 @@ def _pair(value: Any, name: str) -> tuple[Any, Any]:
             raise TypeError
         low, high = value
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a pair (low, high), got {value!r}") from None
+        raise ValueError(
+            f"{name} must be a pair (low, high), got {value!r}; for one pair a column, pass "
+            "(lows, highs) = zip(*pairs), or a mapping from names to pairs"
+        ) from None
     return low, high
 
 

@@ -10,7 +10,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import HtmlWithPrivacy, Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._sklearn import (
+    HtmlWithPrivacy,
+    Interval,
+    StrOptions,
+    fit_context,
+    validate_without_leaks,
+)
 from skdp._version import __version__
 from skdp.mechanisms._columns import SIZE_EXPONENTS, SizePlan, noisy_sizes
 from skdp.mechanisms._noise import Streams, draw_seed

@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import HtmlWithPrivacy, Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._sklearn import (
+    HtmlWithPrivacy,
+    Interval,
+    StrOptions,
+    fit_context,
+    validate_without_leaks,
+)
 from skdp._version import __version__
 from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, MomentPlan, noisy_moments
 from skdp.mechanisms._noise import Streams, draw_seed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 
 __all__ = [
     "Gaussian",
@@ -210,7 +210,7 @@ def check_budget(value: float) -> float:
 def check_real(name: str, value: float) -> float:
     """Return a real number as a float; flags and text are not numbers."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number; got {value!r}.")
+        raise TypeError(f"{name} must be a real number; got {_shown(value)}.")
     try:
         return float(value)
     except OverflowError:
@@ -224,12 +224,19 @@ _LARGEST_COUNT = 2**53
 def check_count(name: str, value: int) -> int:
     """Return a positive whole number as an int."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number; got {value!r}.")
+        raise TypeError(f"{name} must be a whole number; got {_shown(value)}.")
     if value < 1:
         raise ValueError(f"{name} must be at least 1; got {value!r}.")
     if value > _LARGEST_COUNT:
         raise ValueError(f"{name} must be at most {_LARGEST_COUNT:,}.")
     return int(value)
+
+
+def _shown(value: object) -> str:
+    """A single value as it is; of a table, which may be the data, only what it is."""
+    if value is None or isinstance(value, (Number, str)):
+        return repr(value)
+    return f"an object of type {type(value).__name__}"
 
 
 def _store(mechanism: object, **values: float) -> None:

@@ -31,7 +31,7 @@ def plan_with(n_steps=8, *, average=False, rate=0.5, alpha=0.0, noise=1.0, colum
         rate_is_given=True,
         alpha=alpha,
         averaged_share=0.25 if average else 0.0,
-        units_are_given=True,
+        scale_is_given=True,
         signal=math.inf,
     )
 

@@ -23,6 +23,7 @@ from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import DivergenceError
 from skdp.linear_model import _dpsgd
 from skdp.mechanisms import _noise
+from skdp.preprocessing import DPMaxAbsScaler, DPStandardScaler, RowNormClipper
 from skdp.privacy import Gaussian, SubsampledGaussian, get_epsilon
 
 FALSE_ALARM = 1e-6
@@ -733,3 +734,23 @@ def test_x_is_never_modified(two_classes):
     before = X.copy()
     DPSGDClassifier(max_row_norm=1.0).fit(X, y)
     np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (DPSGDClassifier, "epsilon"),
+        (DPSGDClassifier, "clip_threshold"),
+        (DPStandardScaler, "epsilon"),
+        (DPMaxAbsScaler, "epsilon"),
+        (RowNormClipper, "max_norm"),
+    ],
+)
+def test_a_table_passed_as_a_parameter_is_not_printed(estimator, name):
+    """`DPSGDClassifier(X)` for `DPSGDClassifier().fit(X, y)` is an easy slip."""
+    X = np.full((3, 2), 41972.625)
+    with pytest.raises((TypeError, ValueError), match=name) as caught:
+        estimator(**{name: X}).fit(X, [0, 1, 0])
+    assert "41972" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"Got -1"):
+        DPSGDClassifier(epsilon=-1).fit(X, [0, 1, 0])

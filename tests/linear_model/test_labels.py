@@ -58,3 +58,10 @@ def test_mixed_labels_are_refused():
     """Numbers and text in one column have no order."""
     with pytest.raises(ValueError, match="all of one kind"):
         encode_labels(np.array([1, "a"], dtype=object), None)
+
+
+def test_y_in_the_place_of_its_label_set_is_not_shown():
+    """Each of its entries is somebody's."""
+    with pytest.raises(ValueError, match="names a label twice") as caught:
+        encode_labels(np.array([7, 8, 8]), [7, 8, 8])
+    assert "8, 8" not in str(caught.value)

@@ -215,3 +215,11 @@ def test_an_independent_accountant_finds_the_same_cost(params):
         else:
             accountant.compose(event)
     assert model.epsilon_ == pytest.approx(accountant.get_epsilon(model.delta_), rel=2e-3)
+
+
+def test_warnings_point_at_whoever_called_fit():
+    """Not at a wrapper around it, whichever scikit-learn brings."""
+    rows = np.eye(4)
+    with pytest.warns(PrivacyWarning) as caught:
+        DPSGDClassifier(noise_multiplier=0).fit(rows, [0, 1, 0, 1])
+    assert {warning.filename for warning in caught} == {__file__}

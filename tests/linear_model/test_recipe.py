@@ -84,9 +84,9 @@ def test_a_given_threshold_is_kept_and_the_rate_is_in_its_units():
 
 def test_a_given_threshold_or_rate_fixes_the_units():
     """So no histogram of norms is paid for."""
-    assert not recipe().units_are_given
+    assert not recipe().scale_is_given
     for given in ({"clip_threshold": 1.0}, {"learning_rate": 0.5}):
-        assert recipe(**given).units_are_given
+        assert recipe(**given).scale_is_given
         assert recipe(**given).norm_mu == 0.0
 
 

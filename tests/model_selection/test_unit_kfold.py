@@ -146,3 +146,11 @@ def test_routing_hands_units_to_the_fits_that_ask_for_them(people):
             params={"groups": person, "privacy_unit": person},
         )
         assert len(scores) == 3
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_row_without_a_unit_is_an_error_that_names_groups(missing):
+    """Such rows would all be one person."""
+    groups = np.array([missing, 1, 1, 2, 2, 3])
+    with pytest.raises(ValueError, match="groups must hold"):
+        list(UnitKFold(2).split(np.zeros((6, 1)), groups=groups))

@@ -108,7 +108,7 @@ class PrivacyAudit:
         )
         return "\n".join(
             [
-                f"epsilon is at least {self.epsilon_lower:.3g}, {verdict} of "
+                f"shown: epsilon is at least {self.epsilon_lower:.3g}, {verdict} of "
                 f"{self.epsilon_claimed:.3g}",
                 f"  at delta {self.delta:.3g}, confidence {self.confidence:.9g}, if training is "
                 "the claimed mechanism but for a factor on the noise",

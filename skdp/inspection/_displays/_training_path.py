@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from skdp.inspection._displays._cost import Cost, cost_of
 from skdp.inspection._displays._style import (
@@ -299,6 +300,7 @@ def _last_step(name: str, fitted: Any) -> Any:
     last = fitted
     while isinstance(last, Pipeline):
         last = last[-1]
+    check_is_fitted(last)
     if not hasattr(last, "staged_predict") or not hasattr(last, "coef_path_"):
         raise ValueError(
             f"{name}: {type(last).__name__} kept no path; fit a DPSGDClassifier with "
