@@ -121,9 +121,15 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, DiscreetParameters, 
         check_is_fitted(self)
         X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
         start, end = self.feature_range_
-        share = (np.clip(X, self.lower_, self.upper_) - self.lower_) / (self.upper_ - self.lower_)
+        # In double precision, like the bounds, and in one array.
+        scaled = np.clip(X, self.lower_, self.upper_)
+        scaled -= self.lower_
+        scaled /= self.upper_ - self.lower_
+        scaled *= end - start
+        scaled += start
         # The second clip takes back what rounding may add at the upper end.
-        return np.clip(share * (end - start) + start, start, end).astype(X.dtype, copy=False)
+        np.clip(scaled, start, end, out=scaled)
+        return scaled.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Undo the scaling; what was clipped stays at its bound.

@@ -279,7 +279,9 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
 
 def _clipped(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
     # Clipped first, since dividing by a small scale may leave the range of numbers.
-    return (np.clip(values, -scale, scale) / scale).astype(values.dtype, copy=False)
+    clipped = np.clip(values, -scale, scale)
+    clipped /= scale
+    return clipped.astype(values.dtype, copy=False)
 
 
 def _scales(counts: np.ndarray, noise_scale: float) -> tuple[np.ndarray, np.ndarray]:

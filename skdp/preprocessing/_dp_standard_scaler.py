@@ -234,7 +234,10 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         """
         check_is_fitted(self)
         X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
-        scaled = (np.clip(X, self.lower_, self.upper_) - self.mean_) / self.scale_
+        # In double precision, like the bounds, and in one array.
+        scaled = np.clip(X, self.lower_, self.upper_)
+        scaled -= self.mean_
+        scaled /= self.scale_
         return scaled.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
