@@ -7,7 +7,9 @@ interface only.
 
 import contextlib
 import copy
+import functools
 import html
+import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from numbers import Number
@@ -17,23 +19,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import validate_data
-
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
-
-    # Wrappers between `fit` and its caller: one validates parameters, one ends callbacks.
-    N_WRAPPERS_OF_FIT = 2
-except ImportError:  # before scikit-learn 1.9
-    N_WRAPPERS_OF_FIT = 1
-
-    class CallbackSupport:  # type: ignore[no-redef]
-        """Nothing: this scikit-learn has no callbacks."""
-
-    def with_callbacks(method):  # type: ignore[no-redef]
-        """Leave the method as it is."""
-        return method
-
 
 __all__ = [
     "N_WRAPPERS_OF_FIT",
@@ -51,6 +36,66 @@ __all__ = [
 ]
 
 fit_context = _fit_context
+
+if importlib.util.find_spec("sklearn.callback") is None:
+    # Before scikit-learn 1.9. Wrappers between `fit` and its caller: one validates parameters.
+    N_WRAPPERS_OF_FIT = 1
+
+    class CallbackSupport:
+        """Nothing: this scikit-learn has no callbacks."""
+
+    def with_callbacks(method):
+        """Leave the method as it is."""
+        return method
+
+else:
+    # One more wrapper ends callbacks.
+    N_WRAPPERS_OF_FIT = 2
+
+    class CallbackSupport:
+        """scikit-learn's support of callbacks, imported when there are any.
+
+        Its module also brings a progress bar and, where it is installed, the package that draws it.
+        """
+
+        def set_callbacks(self, *callbacks: Any) -> Any:
+            """Set callbacks for the estimator.
+
+            Parameters
+            ----------
+            *callbacks : callback instances
+                The callbacks to set; none takes them off.
+
+            Returns
+            -------
+            self : estimator instance
+                The estimator itself.
+            """
+            from sklearn.callback import CallbackSupportMixin
+
+            return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+        def _init_callback_context(self, **settings: Any) -> Any:
+            from sklearn.callback import CallbackSupportMixin
+
+            return CallbackSupportMixin._init_callback_context(self, **settings)
+
+    def with_callbacks(method):
+        """Tear callbacks down after the method, if there are any, however it ends."""
+
+        @functools.wraps(method)
+        def managed(estimator, *args, **kwargs):
+            if not getattr(estimator, "_skl_callbacks", None):
+                return method(estimator, *args, **kwargs)
+            return _with_callbacks_torn_down(method)(estimator, *args, **kwargs)
+
+        return managed
+
+    def _with_callbacks_torn_down(method):
+        from sklearn.callback import with_callbacks as managed
+
+        return managed(method)
+
 
 # What these messages say is public: shapes, dtypes, column names, the kind of the problem.
 _MESSAGES_WITHOUT_VALUES = re.compile(

@@ -3,7 +3,7 @@
 import math
 from numbers import Real
 
-__all__ = ["chosen_delta", "summary", "weaknesses"]
+__all__ = ["chosen_delta", "digits_up", "summary", "weaknesses"]
 
 
 def chosen_delta(delta: float | str, n: int) -> float:
@@ -65,8 +65,22 @@ def summary(epsilon: float, delta: float, *, unit: str, noise_source: str) -> li
     if noise_source == "seeded":
         condition = "The noise came from a seed: no promise holds against whoever has the seed."
     return [
-        f"Epsilon {shown:g} at delta {delta:.3g}, for every single {unit}.",
+        f"Epsilon {shown:g} at delta {digits_up(delta)}, for every single {unit}.",
         "It covers all fitted attributes, but no fitted step in front, no choice by looking at "
         "scores, and no score on the training rows.",
         condition,
     ]
+
+
+def digits_up(value: float) -> str:
+    """Three digits, never rounded down: neither a cost nor a chance must look smaller than it is.
+
+    Examples
+    --------
+    >>> digits_up(7.142857e-06)
+    '7.15e-06'
+    """
+    if value == 0 or math.isinf(value):
+        return f"{value:.3g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.3g}"

@@ -17,6 +17,7 @@ from skdp._version import __version__
 from skdp.privacy._accountant import get_epsilon
 from skdp.privacy._mechanism import Mechanism, check_delta
 from skdp.privacy._profile import membership_advantage
+from skdp.privacy._promise import digits_up
 
 __all__ = ["Gap", "NoisyPart", "PrivacyStatement"]
 
@@ -263,6 +264,10 @@ class PrivacyStatement:
     def _part_epsilon(self, part: NoisyPart) -> float:
         return 0.0 if self.delta is None else part.epsilon(self.delta)
 
+    @property
+    def _delta_shown(self) -> str:
+        return digits_up(self.delta or 0.0)
+
     def __str__(self) -> str:
         title, sections = self._sections()
         lines = [title]
@@ -298,8 +303,8 @@ class PrivacyStatement:
                 ("Made by", self._origin()),
             ]
         title = (
-            f"Privacy statement for {self.subject}: epsilon {_digits_up(self.epsilon)} at delta "
-            f"{self.delta:.3g}, for {unit.single}."
+            f"Privacy statement for {self.subject}: epsilon {digits_up(self.epsilon)} at delta "
+            f"{self._delta_shown}, for {unit.single}."
         )
         return title, [
             ("What is protected", [unit.protected]),
@@ -315,9 +320,9 @@ class PrivacyStatement:
         factor = math.exp(min(self.epsilon, 700))
         right = 50 * (1 + self.membership_advantage)
         return [
-            f"- Any conclusion from the object is at most {_digits_up(factor)} times as likely "
+            f"- Any conclusion from the object is at most {digits_up(factor)} times as likely "
             f"with the {word}'s data as without them, and the other way round, apart from a "
-            f"chance of {self.delta:.3g}.",
+            f"chance of {self._delta_shown}.",
             f"- Of somebody who guesses whether a given {word}'s data were used, and would be "
             f"right 50 times in 100 without the object, at most {_tenths_up(right)} guesses "
             "in 100 are right with it.",
@@ -330,9 +335,9 @@ class PrivacyStatement:
             return ["There are none that are known."]
         if math.isinf(self.epsilon_of_releases):
             return ["They have no finite total, for the reasons above."]
-        epsilon = _digits_up(self.epsilon_of_releases)
+        epsilon = digits_up(self.epsilon_of_releases)
         return [
-            f"epsilon {epsilon} at delta {self.delta:.3g} together, for "
+            f"epsilon {epsilon} at delta {self._delta_shown} together, for "
             f"{_UNITS[self.unit].single}, if it were not for what is listed above. This figure "
             "promises nothing for the object."
         ]
@@ -408,8 +413,8 @@ _FROM_WHOM = (
     "whatever else they know, {others} included."
 )
 _ASSUMPTIONS = (
-    "Settings, bounds and columns were chosen without looking at these rows, and the object has "
-    "not been changed since it was fitted.",
+    "Settings, bounds and columns were chosen without looking at these rows, no callback looked at "
+    "them, and the object has not been changed since it was fitted.",
     "Nothing else that was computed from these rows is given away; its cost would come on top.",
     "The operating system's random numbers cannot be predicted.",
 )
@@ -421,7 +426,7 @@ def _gap_line(gap: Gap) -> str:
 
 def _part_line(part: NoisyPart, epsilon: float) -> str:
     fits = "1 fit" if part.n_fits == 1 else f"{part.n_fits} fits"
-    line = f"- {part.name}: {fits}, epsilon {_digits_up(epsilon)}"
+    line = f"- {part.name}: {fits}, epsilon {digits_up(epsilon)}"
     if part.n_fits > 1:
         line += f" each at most; one row was in {part.n_fits_of_one_row} of them at most"
     if part.copies > 1:
@@ -434,14 +439,6 @@ def _part_line(part: NoisyPart, epsilon: float) -> str:
             f"; void, since one row may move all others through {', '.join(part.void_because_of)}"
         )
     return f"{line}."
-
-
-def _digits_up(value: float) -> str:
-    """Three digits, never rounded down: a cost must not look smaller than it is."""
-    if value == 0 or math.isinf(value):
-        return f"{value:.3g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.3g}"
 
 
 def _tenths_up(percentage: float) -> str:

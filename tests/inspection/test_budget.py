@@ -16,8 +16,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    KFold,
+    TunedThresholdClassifierCV,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
 
@@ -26,7 +33,7 @@ from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
 from skdp.inspection._ledger import _file as _ledger_file
 from skdp.inspection._ledger._file import LockedFile
 from skdp.inspection._ledger._ledger import dearest_of_all
-from skdp.preprocessing import BoundedScaler
+from skdp.preprocessing import BoundedScaler, DPMaxAbsScaler, DPStandardScaler
 from skdp.privacy import (
     Gaussian,
     GroupedGaussian,
@@ -36,6 +43,7 @@ from skdp.privacy import (
     get_renyi_divergence,
 )
 from skdp.privacy._filter import make_filter
+from skdp.privacy._promise import digits_up
 
 DELTA = 1e-5
 
@@ -60,8 +68,35 @@ class Releases(BaseEstimator):
     def _privacy_releases(self):
         return list(self.mechanisms_)
 
-    def _planned_releases(self, n_rows, n_features, n_classes):
+    def _planned_releases(self, n_rows, n_features, n_classes, unit="row"):
         return list(self.mechanisms)
+
+
+class OfUnits(Releases):
+    """Its fit takes units, and its releases depend on whether it is asked for them."""
+
+    def fit(self, X=None, y=None, privacy_unit=None):
+        return super().fit(X, y)
+
+    def _privacy_releases(self):
+        return list(self.mechanisms_)
+
+    def _planned_releases(self, n_rows, n_features, n_classes, unit):
+        return [Gaussian(9.0 if unit == "unit" else 4.0)]
+
+
+class Unmarked(ClassifierMixin, BaseEstimator):
+    """A private estimator whose fits carry no mark."""
+
+    def fit(self, X, y=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def _privacy_releases(self):
+        return [Gaussian(9.0)]
 
 
 class NeedsColumns(Releases):
@@ -73,7 +108,7 @@ class NeedsColumns(Releases):
     def _privacy_releases(self):
         return [Gaussian(float(self.n_features_in_))]
 
-    def _planned_releases(self, n_rows, n_features, n_classes):
+    def _planned_releases(self, n_rows, n_features, n_classes, unit="row"):
         return None if n_features is None else [Gaussian(float(n_features))]
 
 
@@ -189,7 +224,7 @@ def test_what_would_have_been_cheaper_in_advance_is_shown():
     budget.reserve(gaussian(8.0), 1000)
     parts = [SubsampledGaussian(2.0, 0.05, 80), Gaussian(8.0)]
     assert budget.epsilon_if_fixed == get_epsilon(parts, DELTA) < 3.0
-    assert f"epsilon {budget.epsilon_if_fixed:.3g}." in str(budget)
+    assert f"epsilon {digits_up(budget.epsilon_if_fixed)}." in str(budget)
     assert PrivacyBudget(3.0, DELTA).epsilon_if_fixed == 0.0
 
 
@@ -324,6 +359,16 @@ def test_a_key_settles_the_reservation_from_another_object():
     assert elsewhere.to_json() == before
 
 
+def test_a_key_settles_no_fit_of_another_class():
+    """Else a dear reservation would be settled by a cheap scaler, and its fit forgotten."""
+    budget = PrivacyBudget(2.0, DELTA)
+    key = budget.reserve(gaussian(6.0), 1000)
+    before = budget.to_json()
+    with pytest.raises(ValueError, match="was made for Releases, and this is OfUnits"):
+        budget.spend(OfUnits((Gaussian(90.0),)).fit(), reservation=key)
+    assert budget.to_json() == before
+
+
 def test_a_seed_cannot_be_reserved():
     """It regenerates the noise, also where a part of a pipeline has it."""
     budget = PrivacyBudget(1.0, DELTA)
@@ -368,6 +413,36 @@ def test_what_cannot_be_planned_is_refused(estimator):
         budget.reserve(estimator, 1000)
     budget.spend(Unplanned().fit([[0.0]]))
     assert budget.share_spent > 0
+
+
+def test_a_step_that_protects_rows_cannot_be_reserved_for_units():
+    """Its fit has no privacy_unit, so what it costs a person is unknown before and after."""
+    budget = PrivacyBudget(1.0, DELTA, unit="unit")
+    for scaler in (DPStandardScaler(bounds=(0, 1)), DPMaxAbsScaler()):
+        for estimator in (scaler, make_pipeline(scaler, OfUnits())):
+            with pytest.raises(PrivacyError, match=f"{type(scaler).__name__}.*BoundedScaler"):
+                budget.reserve(estimator, 1000)
+            with pytest.raises(PrivacyError, match="privacy_unit"):
+                budget.remaining_fits(estimator, 1000)
+    assert budget.share_spent == 0
+
+
+@pytest.mark.parametrize(("unit", "noise"), [("row", 4.0), ("unit", 9.0)])
+def test_a_fit_is_planned_for_the_unit_of_the_ledger(unit, noise):
+    """What "auto" means depends on it."""
+    budget = PrivacyBudget(1.0, DELTA, unit=unit)
+    budget.reserve(make_pipeline(BoundedScaler(bounds=(0, 1)), OfUnits()), 1000)
+    assert budget.share_spent == pytest.approx(noise**-2 / mu_squared_limit(1.0), rel=1e-6)
+
+
+def test_a_fixed_threshold_is_reserved_as_what_is_behind_it():
+    """It chooses nothing. A tuned one cannot be planned."""
+    budget = PrivacyBudget(1.0, DELTA)
+    inside = make_pipeline(BoundedScaler(bounds=(0, 1)), gaussian(9.0))
+    budget.reserve(FixedThresholdClassifier(inside, threshold=0.1), 1000)
+    assert budget.share_spent == pytest.approx(1 / 81 / mu_squared_limit(1.0), rel=1e-6)
+    with pytest.raises(TypeError, match="cannot be known"):
+        budget.reserve(TunedThresholdClassifierCV(inside), 1000)
 
 
 def test_columns_are_asked_for_where_they_are_needed():
@@ -437,6 +512,17 @@ def test_a_part_of_what_is_recorded_costs_nothing_more(rows):
     assert budget.share_spent == share
 
 
+def test_a_fit_without_a_mark_is_new_beside_a_part_that_is_recorded(rows):
+    """Nothing tells it from another fit, so each record counts."""
+    X, y = rows
+    frozen = FrozenEstimator(DPSGDClassifier(noise_multiplier=9, batch_size=60).fit(X, y))
+    budget, shares = PrivacyBudget(5.0, DELTA), []
+    for _ in range(2):
+        budget.spend(VotingClassifier([("a", frozen), ("b", Unmarked())]).fit(X, y))
+        shares.append(budget.share_spent)
+    assert shares[1] == pytest.approx(2 * shares[0])
+
+
 def test_the_mark_of_a_part_does_not_hide_the_whole(rows):
     """A search carries the mark of its last fit alone, and costs more than that."""
     X, y = rows
@@ -500,7 +586,7 @@ def test_what_learned_nothing_is_free(rows, unit):
     X, _ = rows
     budget = PrivacyBudget(1.0, DELTA, unit=unit)
     noise = calibrate_noise_multiplier(1.0, DELTA, 0.05, 100)
-    budget.reserve(sampled(noise, 0.05, 100), 1000)
+    budget.spend(Releases((SubsampledGaussian(noise, 0.05, 100),), unit=unit).fit())
     budget.spend(BoundedScaler(bounds=(-9, 9)).fit(X))
     assert not budget.overspent
 
@@ -813,15 +899,22 @@ def test_the_texts_say_what_is_spent_and_what_is_left(tmp_path):
     """One line a fit, then the sums."""
     budget, model = PrivacyBudget(1.0, DELTA, path=tmp_path / "ledger.json"), gaussian(6.0)
     budget.reserve(model, 1000)
-    cost = get_epsilon(Gaussian(6.0), DELTA)
-    assert f"- Releases, reserved: epsilon {cost:.3g} by itself" in str(budget).splitlines()
+    cost = digits_up(get_epsilon(Gaussian(6.0), DELTA))
+    assert f"- Releases, reserved: epsilon {cost} by itself" in str(budget).splitlines()
     budget.spend(model.fit())
     lines = str(budget).splitlines()
     assert lines[0] == "Privacy budget: epsilon 1 at delta 1e-05, for every single row."
-    assert lines[1] == f"- Releases, fitted: epsilon {cost:.3g} by itself"
+    assert lines[1] == f"- Releases, fitted: epsilon {cost} by itself"
     assert lines[2].startswith(f"Spent: {budget.share_spent:.1%}.")
     assert lines[2].endswith(f"epsilon {budget.remaining():.3g}.")
     assert repr(budget).startswith("PrivacyBudget(epsilon=1.0, delta=1e-05, unit='row', path=")
+
+
+def test_a_printed_delta_is_never_below_the_true_one():
+    """1 / 140000 is 7.142857e-06: seven figures would not say more, and 7.14e-06 is less."""
+    assert "at delta 7.15e-06, for every" in str(PrivacyBudget(1.0, 1 / 140_000))
+    with pytest.raises(BudgetExhaustedError, match=r"at delta=7\.15e-06"):
+        PrivacyBudget(1.0, 1 / 140_000).reserve(gaussian(1.0), 1000)
 
 
 def test_nothing_of_the_data_is_in_the_ledger(rng):

@@ -6,16 +6,24 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
+    FixedThresholdClassifier,
     GridSearchCV,
     GroupKFold,
     GroupShuffleSplit,
@@ -26,6 +34,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
+    TunedThresholdClassifierCV,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -44,8 +53,9 @@ from sklearn.preprocessing import (
 )
 
 from skdp import DPSGDClassifier, privacy_statement
-from skdp.preprocessing import BoundedScaler, PiecewiseLinearFeatures
-from skdp.privacy import get_epsilon
+from skdp.inspection._walk._rules import gap_of, is_free
+from skdp.preprocessing import BoundedScaler, DPMaxAbsScaler, PiecewiseLinearFeatures
+from skdp.privacy import Gaussian, SubsampledGaussian, get_epsilon
 
 N = 120
 
@@ -82,7 +92,15 @@ def centred(X):
     return X - X.mean(axis=0)
 
 
-half_of.row_wise = True
+def letters(text):
+    return list(text)
+
+
+def densely(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+half_of.row_wise = densely.row_wise = letters.row_wise = True
 
 
 # What stands before, after and beside a private part
@@ -174,8 +192,10 @@ def test_categories_that_are_written_down_are_free(integers, kind):
 def test_hashing_is_free():
     texts = ["one two", "two three"] * 60
     labels = np.arange(N) % 2
-    model = make_pipeline(HashingVectorizer(n_features=16), clf()).fit(texts, labels)
-    assert privacy_statement(model).covers_everything
+    for settings in ({}, {"analyzer": letters}, {"tokenizer": letters, "token_pattern": None}):
+        hashing = HashingVectorizer(n_features=16, **settings)
+        model = make_pipeline(hashing, clf()).fit(texts, labels)
+        assert privacy_statement(model).covers_everything
     model = make_pipeline(FeatureHasher(8), clf()).fit([{"a": 1}, {"b": 2}] * 60, labels)
     assert privacy_statement(model).covers_everything
 
@@ -256,6 +276,85 @@ def test_a_private_subclass_with_its_own_fit_must_say_what_it_releases(data):
     assert "_privacy_releases" in made.not_covered[0].instead
 
 
+class Centred(DPMaxAbsScaler):
+    """Its fit is the private one, its transform mixes rows."""
+
+    def transform(self, X):
+        return centred(super().transform(X))
+
+
+class Keeping(DPSGDClassifier):
+    """Learns more than its fit says."""
+
+    def keep(self, X):
+        self.rows_ = X
+        return self
+
+
+class Claiming(DPSGDClassifier):
+    """Says what another class's fit releases."""
+
+    def _privacy_releases(self):
+        return []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(Centred(), clf()),
+        Keeping(noise_multiplier=4.0),
+        Claiming(noise_multiplier=4.0),
+    ],
+)
+def test_a_subclass_that_inherits_a_private_fit_is_unknown_all_the_same(data, model):
+    """It may do anything with the rows in the methods that it overrides or adds."""
+    made = statement(model, data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+    assert "it is a subclass" in made.not_covered[0].reason
+
+
+class Models(ClassifierMixin, BaseEstimator):
+    """A meta-estimator that nobody knows, with a list of models, or one that it makes in fit."""
+
+    def __init__(self, models=()):
+        self.models = models
+
+    def fit(self, X, y):
+        self.fitted_ = {"all": [model.fit(X, y) for model in self.models or [clf()]]}
+        self.classes_ = self.fitted_["all"][0].classes_
+        return self
+
+    def predict(self, X):
+        return self.fitted_["all"][0].predict(X)
+
+
+@pytest.mark.parametrize("model", [Models([clf(), clf()]), Models()])
+def test_noisy_parts_that_are_no_parameters_have_no_total_either(data, model):
+    """In a list, or made in fit: nobody counted them."""
+    assert statement(model, data).epsilon_of_releases == math.inf
+    votes = VotingClassifier([("a", model), ("b", clf())])
+    assert statement(votes, data).epsilon_of_releases == math.inf
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(np.frompyfunc(lambda value: value, 1, 1)),
+        FunctionTransformer(np.linalg._umath_linalg.det),
+        FunctionTransformer(np.tanh, kw_args={"out": np.empty((N, 3))}),
+        FunctionTransformer(np.modf),
+        FunctionTransformer(np.cumsum),
+        HashingVectorizer(analyzer=lambda text: text.split()),
+        HashingVectorizer(tokenizer=str.split, token_pattern=None),
+        HashingVectorizer(preprocessor=str.lower),
+    ],
+)
+def test_functions_that_may_remember_or_mix_rows_are_not_free(step):
+    """A ufunc of Python, one with a signature, and one that writes into an array that it keeps."""
+    assert not is_free(step)
+    assert "row_wise" in gap_of(step, ()).instead
+
+
 def test_noisy_parts_inside_something_unknown_have_no_total(data):
     """They cannot be counted, so no sum is given of the others either."""
 
@@ -281,7 +380,9 @@ def test_columns_that_a_function_chose_are_not_covered(data):
     frame = pandas.DataFrame(data[0], columns=["a", "b", "c"])
 
     def of(columns):
-        step = ColumnTransformer([("some", Normalizer(), columns)], remainder="passthrough")
+        step = ColumnTransformer(
+            [("some", Normalizer(), columns)], remainder="passthrough", sparse_threshold=0
+        )
         return statement(make_pipeline(step, clf()), (frame, data[1]))
 
     assert of(["a", "b"]).covers_everything
@@ -290,6 +391,46 @@ def test_columns_that_a_function_chose_are_not_covered(data):
         made = of(columns)
         assert names(made) == ["the columns of 'columntransformer > some'"]
         assert made.parts[0].void_because_of
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("parts", "settings", "covered"),
+    [
+        ([("a", Normalizer(), [0])], {}, False),
+        ([("a", DPMaxAbsScaler(epsilon=1.0), [0])], {"sparse_threshold": 1.0}, False),
+        ([("a", Normalizer(), [0])], {"sparse_threshold": 0.0}, True),
+        ([("a", make_pipeline(Normalizer(), Normalizer()), [0])], {}, False),
+        ([("none", BoundedScaler(bounds=(0, 1)), [])], {}, False),
+        (
+            [("a", make_pipeline(FunctionTransformer(densely), BoundedScaler((0, 1))), [0])],
+            {},
+            False,
+        ),
+    ],
+)
+def test_sparse_rows_are_counted_whichever_way_the_count_went(
+    rng, density, form, parts, settings, covered
+):
+    """Nothing on the object says whether the rows were sparse."""
+    X = rng.uniform(0.1, 1, size=(N, 3)) * (rng.uniform(size=(N, 3)) <= density)
+    columns = ColumnTransformer(parts, remainder="passthrough", **settings)
+    made = statement(make_pipeline(columns, clf()), (form(X), np.arange(N) % 2))
+    assert made.covers_everything == covered
+    assert covered or names(made) == ["sparse_threshold of ColumnTransformer 'columntransformer'"]
+
+
+def test_a_part_that_refuses_sparse_rows_shows_that_they_were_dense(data):
+    """Of an array, all columns have one form; those of a frame may differ."""
+    pandas = pytest.importorskip("pandas")
+    parts = [("a", BoundedScaler(bounds=(-3, 3)), [0]), ("b", Normalizer(), [1])]
+    model = make_pipeline(ColumnTransformer(parts, remainder="passthrough"), clf())
+    assert statement(model, data).covers_everything
+    frame = pandas.DataFrame(data[0], columns=["a", "b", "c"])
+    assert not statement(model, (frame, data[1])).covers_everything
+    bounded = ColumnTransformer(parts[:1], remainder="passthrough")
+    assert statement(make_pipeline(bounded, clf()), (frame, data[1])).covers_everything
 
 
 @pytest.mark.parametrize(
@@ -312,7 +453,105 @@ def test_a_form_of_the_output_that_depends_on_the_rows_is_not_covered(
     assert covered or names(made) == ["sparse_threshold of ColumnTransformer 'columntransformer'"]
 
 
+# What callbacks see
+
+
+class TenSteps(ClassifierMixin, BaseEstimator):
+    """A private estimator of ten noisy steps, of which it took `n_steps_`."""
+
+    def __init__(self, n_steps=10):
+        self.n_steps = n_steps
+
+    def fit(self, X, y):
+        self.n_steps_ = self.n_steps
+        self.classes_ = np.unique(y)
+        self.delta_ = 1e-5
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def _privacy_releases(self):
+        return [Gaussian(9.0), SubsampledGaussian(4.0, 0.1, 10)]
+
+
+def test_a_number_of_steps_that_a_callback_chose_is_not_covered(data):
+    """It may have looked at one row, and what it chose moves all that the model says."""
+    assert statement(TenSteps(), data).covers_everything
+    made = statement(TenSteps(7), data)
+    assert names(made) == ["the number of steps of TenSteps"]
+    assert made.not_covered[0].voids_what_follows
+    assert math.isfinite(made.epsilon_of_releases)
+
+
+def test_callbacks_that_stay_on_any_part_are_not_covered(data):
+    """They hold what they were given; what follows them is as private as before."""
+    model = VotingClassifier([("a", make_pipeline(Normalizer(), TenSteps())), ("b", clf())])
+    model.fit(*data)
+    assert privacy_statement(model).covers_everything
+    model.estimators_[0]._skl_callbacks = [object()]
+    made = privacy_statement(model)
+    assert names(made) == ["the callbacks of Pipeline 'a'"]
+    assert not made.not_covered[0].voids_what_follows
+    model.estimators_[0]._skl_callbacks = []
+    assert privacy_statement(model).covers_everything
+
+
+def test_a_progress_bar_is_covered(data):
+    """It is given neither rows nor models, and never asks to stop."""
+    callback = pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
+    model = DPSGDClassifier().fit(*data)
+    model.set_callbacks(callback.ProgressBar())
+    assert privacy_statement(model).covers_everything
+    model.set_callbacks(callback.ProgressBar(), callback.ScoringMonitor(scoring="accuracy"))
+    assert not privacy_statement(model).covers_everything
+
+
+def test_callbacks_on_a_template_of_fits_that_were_not_kept_are_not_covered(data):
+    """They saw these fits, and are on the object still."""
+    member = TenSteps()
+    model = StackingClassifier([("a", member)], final_estimator=clf(), cv=KFold(2)).fit(*data)
+    assert "the callbacks of TenSteps 'a'" not in names(privacy_statement(model))
+    member._skl_callbacks = [object()]
+    assert "the callbacks of TenSteps 'a'" in names(privacy_statement(model))
+
+
+def test_a_callback_that_stops_by_a_row_leaves_no_promise(data):
+    """Whether it stays on the model or not."""
+    pytest.importorskip("sklearn.callback")
+    X, y = data
+
+    class StopsByARow:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+            return bool(X[0, 0] != 0)
+
+    model = clf().set_params(n_epochs=3).set_callbacks(StopsByARow()).fit(X, y)
+    assert names(privacy_statement(model)) == [
+        "the number of steps of DPSGDClassifier",
+        "the callbacks of DPSGDClassifier",
+    ]
+    assert privacy_statement(model.set_callbacks()).epsilon == math.inf
+
+
 # Seeds
+
+
+def test_a_seed_that_was_taken_away_after_the_fit_is_not_covered(data):
+    """Whoever set it knows it still."""
+    model = clf(random_state=3).fit(*data)
+    model.set_params(random_state=None)
+    made = privacy_statement(model)
+    assert names(made) == ["DPSGDClassifier"]
+    assert made.epsilon == math.inf
 
 
 @pytest.mark.parametrize("seed", [0, np.int64(7), np.random.RandomState(1)])
@@ -333,6 +572,9 @@ def test_the_statement_does_not_pass_the_seed_on(data):
 
 def test_a_seed_in_front_does_not_void_what_follows(data):
     made = statement(GridSearchCV(clf(random_state=0), {}, cv=KFold(2)), data)
+    assert all(part.void_because_of == () for part in made.parts)
+    made = statement(make_pipeline(DPMaxAbsScaler(epsilon=1.0, random_state=0), clf()), data)
+    assert names(made) == ["DPMaxAbsScaler 'dpmaxabsscaler'"]
     assert all(part.void_because_of == () for part in made.parts)
 
 
@@ -369,6 +611,27 @@ def test_a_seed_that_an_ensemble_set_is_not_covered(data):
     assert made.epsilon == math.inf
 
 
+def test_weights_of_a_bag_are_not_covered(data):
+    """They stay on the ensemble, and one weight moves which other rows are drawn."""
+    bags = BaggingClassifier(clf(), n_estimators=2).fit(*data)
+    if not hasattr(bags, "_sample_weight"):
+        pytest.skip("this scikit-learn draws rows without looking at weights")
+    made = statement(BaggingClassifier(clf(), 2), data, sample_weight=np.arange(1.0, N + 1))
+    assert "sample_weight of BaggingClassifier" in names(made)
+    assert made.epsilon_of_releases == math.inf
+
+
+def test_bags_that_were_added_later_cannot_be_counted(data):
+    """The ensemble remembers the draws of its last fit alone."""
+    bags = BaggingClassifier(clf(), n_estimators=2, warm_start=True, random_state=0).fit(*data)
+    made = statement(bags.set_params(n_estimators=3), data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+    assert any("warm_start" in gap.reason for gap in made.not_covered)
+    bags = BaggingClassifier(LogisticRegression(), n_estimators=2, warm_start=True).fit(*data)
+    made = statement(bags.set_params(n_estimators=3), data)
+    assert names(made)[0] == "LogisticRegression 'estimators_'"
+
+
 def test_out_of_bag_scores_are_not_covered(data):
     """They are exact, and the predictions of each training row are kept."""
     model = BaggingClassifier(clf(), n_estimators=5, oob_score=True, random_state=0)
@@ -378,7 +641,68 @@ def test_out_of_bag_scores_are_not_covered(data):
     assert any("oob_score" in gap.reason for gap in made.not_covered)
 
 
+# Parts that were changed
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingClassifier([("a", clf()), ("b", clf())]),
+        StackingClassifier([("a", clf()), ("b", clf())], final_estimator=clf(), cv=KFold(2)),
+    ],
+)
+def test_members_that_were_dropped_after_the_fit_leave_no_promise(data, model):
+    """The settings do not say any more what was fitted, though the fitted members stay."""
+    model.fit(*data)
+    made = privacy_statement(model.set_params(a="drop"))
+    assert names(made) == [f"the parts of {type(model).__name__}"]
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+
+
+def test_what_a_frozen_part_leaves_uncovered_voids_what_follows_it(data):
+    """It was fitted on the rows before, and moves them now."""
+    frozen = FrozenEstimator(StandardScaler().fit(data[0]))
+    made = statement(make_pipeline(frozen, clf()), data)
+    (gap,) = names(made)
+    assert gap == "StandardScaler 'frozenestimator > estimator'"
+    assert made.parts[0].void_because_of == (gap,)
+
+
 # Searches and splitters
+
+
+def test_a_threshold_is_free_where_it_is_given_and_not_covered_where_it_is_tuned(data):
+    """Tuning looks at exact scores."""
+    model = FixedThresholdClassifier(make_pipeline(Normalizer(), clf()), threshold=0.1)
+    made = statement(model, data)
+    assert made.covers_everything
+    assert made.epsilon == model.estimator_[-1].epsilon_
+    assert made.parts[0].name == "DPSGDClassifier 'estimator > dpsgdclassifier'"
+    assert str(made).startswith("Privacy statement for FixedThresholdClassifier(Pipeline(")
+    assert privacy_statement(model, n_samples=N) == made
+    plain = FixedThresholdClassifier(LogisticRegression()).fit(*data)
+    assert names(privacy_statement(plain)) == ["LogisticRegression 'estimator'"]
+    tuned = TunedThresholdClassifierCV(clf(), cv=KFold(2))
+    made = statement(tuned, data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+
+
+def test_fits_on_folds_are_planned_for_the_unit_of_the_one_that_was_kept(data):
+    """What "auto" means depends on it."""
+
+    class Planned(OfUnits):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+        def _privacy_releases(self):
+            return [Gaussian(9.0)]
+
+        def _planned_releases(self, *, unit, **sizes):
+            assert unit == "unit"
+            return [Gaussian(9.0)]
+
+    made = statement(GridSearchCV(Planned(noise_multiplier=4.0), {}, cv=FoldsOfUnits(3)), data)
+    assert made.epsilon_of_releases == get_epsilon([Gaussian(9.0)] * 3, 1e-5)
 
 
 def test_a_choice_and_its_scores_are_not_covered(data):

@@ -12,6 +12,7 @@ from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassi
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
+    FixedThresholdClassifier,
     GridSearchCV,
     HalvingGridSearchCV,
     HalvingRandomSearchCV,
@@ -55,7 +56,7 @@ class NoisyScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _privacy_releases(self):
         return [Gaussian(self.noise)]
 
-    def _planned_releases(self, *, n_rows, n_features, n_classes):
+    def _planned_releases(self, *, n_rows, n_features, n_classes, unit="row"):
         return [Gaussian(self.noise)]
 
     @property
@@ -454,6 +455,13 @@ def test_several_metrics_and_a_refit_by_a_function(data):
         refit=lambda results: 1,
     )
     check(statement(search, data), [training(), *[training(60)] * 2], gaps=SEARCHED)
+
+
+def test_a_search_over_thresholds_counts_the_fits_behind_them(data):
+    """And knows how many rows they saw."""
+    search = GridSearchCV(FixedThresholdClassifier(clf()), {"threshold": [0.1, 0.5]}, cv=KFold(2))
+    made = statement(search, data)
+    check(made, [training(), *[training(60)] * 2], gaps=SEARCHED)
 
 
 def test_a_search_over_votes_stacks_and_one_vs_rest(three):

@@ -91,6 +91,19 @@ def test_printed_figures_are_never_below_the_true_ones():
         assert printed <= made.epsilon * 1.01
 
 
+@pytest.mark.parametrize("n_rows", [51_234, 60_013, 70_000, 1_234_567])
+@pytest.mark.parametrize("gaps", [(), (GAP,)])
+def test_a_printed_delta_is_never_below_the_true_one(n_rows, gaps):
+    """In each place where the text names it: it is a chance that the promise does not hold."""
+    delta = min(1e-5, 1 / (2 * n_rows))
+    text = str(statement(delta=delta, not_covered=gaps))
+    printed = re.findall(r"(?:delta|chance of) ([\d.e-]+\d)", text)
+    assert len(printed) == (1 if gaps else 2)
+    for figure in map(float, printed):
+        assert delta <= figure * (1 + 1e-12)
+        assert figure <= delta * 1.01
+
+
 def test_parts_say_fits_copies_and_what_voids_them():
     part = NoisyPart("clf", 60, 48, ((TRAINING,), (Gaussian(1.0),)), 3, ("StandardScaler 'scale'",))
     text = str(statement(not_covered=(GAP,), parts=(part,)))

@@ -19,6 +19,7 @@ from skdp.exceptions import PrivacyWarning
 from skdp.inspection._audit._attacks import Subject, attack_many_runs, attack_one_run
 from skdp.linear_model import DPSGDClassifier
 from skdp.mechanisms._noise import draw_seed
+from skdp.privacy._promise import digits_up
 
 __all__ = ["PrivacyAudit", "audit_privacy"]
 
@@ -110,8 +111,8 @@ class PrivacyAudit:
             [
                 f"shown: epsilon is at least {self.epsilon_lower:.3g}, {verdict} of "
                 f"{self.epsilon_claimed:.3g}",
-                f"  at delta {self.delta:.3g}, confidence {self.confidence:.9g}, if training is "
-                "the claimed mechanism but for a factor on the noise",
+                f"  at delta {digits_up(self.delta)}, confidence {self.confidence:.9g}, if "
+                "training is the claimed mechanism but for a factor on the noise",
                 f"  at least {self.epsilon_lower_unassuming:.3g} whatever training is",
                 f"  attacked: {attacked}; {self.n_correct} of {self.n_guesses} guesses were right",
                 "  computed from the rows without noise: no promise covers these figures",

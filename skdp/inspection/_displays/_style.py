@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from skdp.privacy._promise import digits_up
+
 __all__ = [
     "BLACK",
     "GREY",
@@ -155,7 +157,7 @@ def add_note(ax: Any, text: str) -> Any:
 
 def delta_text(delta: float | None) -> str:
     """The end of an axis label that names epsilon."""
-    return "" if delta is None else f" at delta {delta:.3g}"
+    return "" if delta is None else f" at delta {digits_up(delta)}"
 
 
 def by_name(things: Any, name_of: Any) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
 from skdp.inspection._ledger._file import LockedFile
@@ -22,8 +23,11 @@ from skdp.inspection._ledger._text import (
     refusal,
     summary_lines,
 )
+from skdp.inspection._walk._rules import offers_releases, parts_inside
 from skdp.inspection._walk._statement import privacy_statement
 from skdp.privacy._filter import make_filter
+from skdp.privacy._mechanism import Mechanism
+from skdp.privacy._promise import digits_up
 
 __all__ = ["PrivacyBudget"]
 
@@ -172,7 +176,7 @@ class PrivacyBudget:
 
         Parameters
         ----------
-        estimator : estimator or Pipeline
+        estimator : estimator, Pipeline or FixedThresholdClassifier
             A private estimator of skdp, or a pipeline of such and of steps that learn nothing from
             the rows. It need not be fitted.
         n_rows : int
@@ -192,8 +196,9 @@ class PrivacyBudget:
         skdp.exceptions.BudgetExhaustedError
             If it does not fit. The ledger is then as it was.
         skdp.exceptions.PrivacyError
-            If the fit would have no promise: with a seed or a `RandomState` as `random_state`, or
-            with a step in front that looks at the rows without noise.
+            If the fit would have no promise: with a seed or a `RandomState` as `random_state`,
+            with a step in front that looks at the rows without noise, or with a step that protects
+            rows where the ledger is about units.
         TypeError
             If what it will release cannot be known before it is fitted.
         ValueError
@@ -212,9 +217,7 @@ class PrivacyBudget:
         >>> budget.remaining()
         0.0
         """
-        mechanisms = planned_releases(
-            estimator, n_rows=n_rows, n_features=n_features, n_classes=n_classes
-        )
+        mechanisms = self._planned(estimator, n_rows, n_features, n_classes)
         if self.delta >= 1.0 / n_rows:
             warnings.warn(
                 f"delta={self.delta:.4g} is at least 1 / n_rows ({n_rows} rows): publishing a "
@@ -258,7 +261,8 @@ class PrivacyBudget:
             If nothing is promised about it, or only to another unit than the ledger's. Then no
             promise holds for the ledger either: it is overspent for good.
         ValueError
-            If there is no open reservation of that key. Nothing is recorded then.
+            If there is no open reservation of that key, or one of another class. Nothing is
+            recorded then.
 
         Examples
         --------
@@ -344,9 +348,7 @@ class PrivacyBudget:
         >>> budget.remaining_fits(model, n_rows=1250)
         12
         """
-        mechanisms = planned_releases(
-            estimator, n_rows=n_rows, n_features=n_features, n_classes=n_classes
-        )
+        mechanisms = self._planned(estimator, n_rows, n_features, n_classes)
         return self._read().how_many(mechanisms)
 
     def to_json(self) -> str:
@@ -403,7 +405,7 @@ class PrivacyBudget:
     def __str__(self) -> str:
         ledger = self._read()
         title = (
-            f"Privacy budget: epsilon {self.epsilon:.6g} at delta {self.delta:.3g}, "
+            f"Privacy budget: epsilon {self.epsilon:.6g} at delta {digits_up(self.delta)}, "
             f"for every single {self.unit}."
         )
         return "\n".join([title, *entry_lines(ledger), *summary_lines(ledger)])
@@ -430,6 +432,13 @@ class PrivacyBudget:
         self._file = None if path is None else LockedFile(path)
         self._lock = threading.Lock()
         self._reserved_here: list[tuple[weakref.ref, str]] = []
+
+    def _planned(
+        self, estimator: Any, n_rows: int, n_features: int | None, n_classes: int
+    ) -> tuple[Mechanism, ...]:
+        return planned_releases(
+            estimator, n_rows=n_rows, n_features=n_features, n_classes=n_classes, unit=self.unit
+        )
 
     def _read(self) -> Ledger:
         return self._change(lambda ledger: ledger)[1]
@@ -460,6 +469,12 @@ class PrivacyBudget:
                     f"reservation={key!r} is no open reservation of this ledger: leave it out to "
                     "record the fit as one that was not reserved"
                 )
+            if entry.name != type(fitted).__name__:
+                raise ValueError(
+                    f"reservation={key!r} was made for {entry.name}, and this is "
+                    f"{type(fitted).__name__}: leave it out to record the fit as one that was not "
+                    "reserved"
+                )
             return key
         for reference, own_key in self._reserved_here:
             entry = ledger.entry(own_key)
@@ -469,22 +484,26 @@ class PrivacyBudget:
 
 
 def _fit_ids(fitted: Any) -> Iterator[str]:
-    """The random marks of the fits that the object holds, wherever in it they are."""
-    seen: set[int] = set()
-    waiting = [fitted]
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        if isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple):
-            waiting.extend(part)
-        elif isinstance(part, BaseEstimator):
-            if isinstance(getattr(part, "fit_id_", None), str):
-                yield part.fit_id_
-            waiting.extend(vars(part).values())
+    """The random marks of the fits that the object holds, wherever in it they are.
+
+    A private fit without a mark gets a new one each time, since nothing tells it from another.
+    """
+    for part in parts_inside(fitted):
+        if isinstance(getattr(part, "fit_id_", None), str):
+            yield part.fit_id_
+        elif offers_releases(part) and _is_fitted(part):
+            yield secrets.token_hex(8)
+
+
+def _is_fitted(part: Any) -> bool:
+    try:
+        check_is_fitted(part)
+    except NotFittedError:
+        return False
+    except TypeError:
+        # What scikit-learn does not know as an estimator may be fitted.
+        return True
+    return True
 
 
 def _check_same_budget(stored: Ledger, asked: Ledger, file: LockedFile) -> None:

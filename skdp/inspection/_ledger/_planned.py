@@ -4,30 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from sklearn.base import OneToOneFeatureMixin
-from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from skdp.exceptions import PrivacyError
-from skdp.inspection._walk._rules import gap_of, is_free, offers_releases
+from skdp.inspection._walk._rules import gap_of, is_a, is_free, is_used, offers_releases
 from skdp.privacy._mechanism import Mechanism, check_count
 
 __all__ = ["planned_releases"]
 
 
 def planned_releases(
-    estimator: Any, *, n_rows: int, n_features: int | None, n_classes: int
+    estimator: Any, *, n_rows: int, n_features: int | None, n_classes: int, unit: str
 ) -> tuple[Mechanism, ...]:
     """Return what a fit would release.
 
     Parameters
     ----------
-    estimator : estimator or Pipeline
-        Offers `_planned_releases(n_rows, n_features, n_classes)`, or consists of what does and of
-        what is free.
+    estimator : estimator, Pipeline or FixedThresholdClassifier
+        Offers `_planned_releases(n_rows, n_features, n_classes, unit)`, or consists of what does
+        and of what is free.
     n_rows : int
         Rows, or units where these are protected.
     n_features : int or None
         None where the caller did not say.
     n_classes : int
+    unit : {"row", "unit"}
+        Whom the fit has to protect.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def planned_releases(
     Raises
     ------
     PrivacyError
-        Where the fit would have no promise.
+        Where the fit would have no promise, or none to that unit.
     TypeError
         Where nothing says what it would release.
     ValueError
@@ -49,7 +51,10 @@ def planned_releases(
     releases: list[Mechanism] = []
     for step in _steps_that_do_something(estimator):
         if offers_releases(step):
-            releases.extend(_planned_by(step, n_rows, columns, n_classes))
+            _check_unit(step, unit)
+            releases.extend(
+                _planned_by(step, n_rows=n_rows, n_features=columns, n_classes=n_classes, unit=unit)
+            )
         elif not is_free(step):
             raise _unknown(step)
         if not isinstance(step, OneToOneFeatureMixin):
@@ -58,17 +63,27 @@ def planned_releases(
 
 
 def _steps_that_do_something(estimator: Any) -> list[Any]:
-    if not isinstance(estimator, Pipeline):
+    if is_a(estimator, "sklearn.model_selection.FixedThresholdClassifier"):
+        return _steps_that_do_something(estimator.estimator)
+    if not is_a(estimator, "sklearn.pipeline.Pipeline"):
         return [estimator]
-    return [step for _, step in estimator.steps if step is not None and step != "passthrough"]
+    used = (step for _, step in estimator.steps if is_used(step))
+    return [inner for step in used for inner in _steps_that_do_something(step)]
 
 
-def _planned_by(
-    step: Any, n_rows: int, n_features: int | None, n_classes: int
-) -> Sequence[Mechanism]:
+def _check_unit(step: Any, unit: str) -> None:
+    if unit == "unit" and not has_fit_parameter(step, "privacy_unit"):
+        raise PrivacyError(
+            f"{type(step).__name__} protects rows, since its fit has no privacy_unit, and the "
+            "ledger every single unit, so its fit cannot be on this budget: use "
+            "skdp.preprocessing.BoundedScaler with public bounds in its place"
+        )
+
+
+def _planned_by(step: Any, **sizes: Any) -> Sequence[Mechanism]:
     if not hasattr(step, "_planned_releases"):
         raise _unknown(step)
-    releases = step._planned_releases(n_rows=n_rows, n_features=n_features, n_classes=n_classes)
+    releases = step._planned_releases(**sizes)
     if releases is None:
         raise ValueError(
             f"what {type(step).__name__} releases depends on its number of columns, since settings "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from skdp.inspection._ledger._ledger import Entry, Ledger
 from skdp.privacy import PrivacyStatement, get_epsilon
+from skdp.privacy._promise import digits_up
 
 __all__ = ["entry_lines", "lack_of_promise", "overspending", "refusal", "summary_lines"]
 
@@ -11,9 +12,10 @@ __all__ = ["entry_lines", "lack_of_promise", "overspending", "refusal", "summary
 def refusal(entry: Entry, ledger: Ledger) -> str:
     """Why a reservation was not made."""
     alone = get_epsilon(entry.mechanisms, ledger.rule.delta)
+    delta = digits_up(ledger.rule.delta)
     return (
-        f"{entry.name} does not fit: it costs epsilon={alone:.4g} at delta={ledger.rule.delta:.3g} "
-        f"by itself, and {ledger.share_spent():.1%} of the budget of {ledger.rule.epsilon:.6g} is "
+        f"{entry.name} does not fit: it costs epsilon={digits_up(alone)} at delta={delta} by "
+        f"itself, and {ledger.share_spent():.1%} of the budget of {ledger.rule.epsilon:.6g} is "
         f"spent (epsilon={ledger.largest_gaussian():.4g} is left for a fit on all rows). Nothing "
         "was recorded: lower its epsilon, raise its noise, or do without it"
     )
@@ -21,10 +23,11 @@ def refusal(entry: Entry, ledger: Ledger) -> str:
 
 def overspending(entry: Entry, ledger: Ledger) -> str:
     """What is wrong with a ledger that a fit no longer fits into."""
+    delta = digits_up(ledger.rule.delta)
     return (
         f"{entry.name} is recorded, and the budget epsilon={ledger.rule.epsilon:.6g} at delta="
-        f"{ledger.rule.delta:.3g} does not pay for it: {ledger.share_spent():.1%} of it is spent. "
-        "Call reserve before fit, so that a fit is refused before it reads a row"
+        f"{delta} does not pay for it: {ledger.share_spent():.1%} of it is spent. Call "
+        "reserve before fit, so that a fit is refused before it reads a row"
     )
 
 
@@ -47,7 +50,8 @@ def entry_lines(ledger: Ledger) -> Iterator[str]:
         if entry.mechanisms is None:
             cost = "no promise"
         elif entry.mechanisms:
-            cost = f"epsilon {get_epsilon(entry.mechanisms, ledger.rule.delta):.3g} by itself"
+            alone = get_epsilon(entry.mechanisms, ledger.rule.delta)
+            cost = f"epsilon {digits_up(alone)} by itself"
         else:
             cost = "free"
         yield f"- {entry.name}, {state}: {cost}"
@@ -65,5 +69,6 @@ def summary_lines(ledger: Ledger) -> Iterator[str]:
         f"{ledger.largest_gaussian():.3g}."
     )
     yield (
-        f"Had all been chosen in advance, they would cost epsilon {ledger.epsilon_if_fixed():.3g}."
+        "Had all been chosen in advance, they would cost epsilon "
+        f"{digits_up(ledger.epsilon_if_fixed())}."
     )

@@ -1,18 +1,26 @@
 """Entries for what the known meta-estimators do with rows, whatever their parts are."""
 
+from collections import UserList
 from typing import Any
 
-from skdp.inspection._walk._rules import is_a, label
+import numpy as np
+from sklearn.utils import get_tags
+
+from skdp.inspection._walk._rules import is_a, is_used, label
 from skdp.privacy import Gap
 
 __all__ = [
     "calibrator_gap",
+    "callback_gaps",
+    "changed_parts_gap",
     "columns_gaps",
     "default_gap",
     "ensemble_seed_gap",
     "out_of_bag_gap",
     "search_gaps",
+    "selects_any",
     "unit_gap",
+    "weighted_bags_gap",
 ]
 
 _SPARSE = (
@@ -90,8 +98,47 @@ def unit_gap(owner: str) -> Gap:
     )
 
 
-def columns_gaps(transformer: Any, path: tuple[str, ...]) -> tuple[Gap, ...]:
-    """Columns chosen by a function, and a form of the output chosen by counting entries."""
+def callback_gaps(thing: Any, path: tuple[str, ...]) -> tuple[Gap, ...]:
+    """Callbacks stay on the object with whatever they saw; a progress bar sees nothing."""
+    callbacks = getattr(thing, "_skl_callbacks", None) or []
+    if all(is_a(callback, "sklearn.callback.ProgressBar") for callback in callbacks):
+        return ()
+    return (
+        Gap(
+            f"the callbacks of {label(thing, path)}",
+            "they stay on the object and may hold rows, or scores of rows",
+            "set_callbacks() after fit, which takes them off",
+            voids_what_follows=False,
+        ),
+    )
+
+
+def changed_parts_gap(owner: str) -> Gap:
+    """Settings that name other parts than those that were fitted."""
+    return Gap(
+        f"the parts of {owner}",
+        "they were changed after it was fitted, so that its settings do not say any more what was "
+        "fitted",
+        "the object as fit left it",
+        has_no_total=True,
+    )
+
+
+def weighted_bags_gap(owner: str) -> Gap:
+    """Draws that depend on weights, which stay on the object."""
+    return Gap(
+        f"sample_weight of {owner}",
+        "it stays on the object, and one row's weight moves which other rows are drawn",
+        "fit without sample_weight",
+        has_no_total=True,
+    )
+
+
+def columns_gaps(transformer: Any, fitted: Any, path: tuple[str, ...]) -> tuple[Gap, ...]:
+    """Columns chosen by a function, and a form of the output chosen by counting entries.
+
+    `fitted` is the transformer after a fit, or None where no fitted one was kept.
+    """
     chosen = tuple(
         Gap(
             f"the columns of '{' > '.join((*path, name))}'",
@@ -101,43 +148,103 @@ def columns_gaps(transformer: Any, path: tuple[str, ...]) -> tuple[Gap, ...]:
         for name, _, columns in transformer.transformers
         if callable(columns) and not _reads_names_alone(columns)
     )
-    if not transformer.sparse_threshold or not _counts_entries(transformer):
+    if not transformer.sparse_threshold or not _counts_entries(transformer, fitted):
         return chosen
     density = Gap(
         f"sparse_threshold of {label(transformer, path)}",
         "how many entries of the rows are not zero decides whether its output is sparse",
-        "sparse_threshold=0, or encoders with sparse_output=False",
+        "sparse_threshold=0",
     )
     return (*chosen, density)
 
 
-def _counts_entries(transformer: Any) -> bool:
+def _counts_entries(transformer: Any, fitted: Any) -> bool:
     """Whether rows may decide the density of what is put side by side.
 
     Without sparse parts no entries are counted, and one-hot columns of known categories have one
-    entry a row.
+    entry a row. Whether the rows themselves were sparse is written nowhere, so they may have been,
+    unless a part refuses such rows.
     """
-    parts = _last_steps(transformer)
-    encoders = [part for part in parts if is_a(part, "sklearn.preprocessing.OneHotEncoder")]
-    if any(is_a(part, *_SPARSE) for part in parts) or any(map(_leaves_blanks, encoders)):
+    parts = _used_parts(transformer if fitted is None else fitted)
+    in_frames = hasattr(fitted, "feature_names_in_")
+    # Columns of one frame may be sparse and dense, so there a part speaks for itself alone.
+    all_dense = not in_frames and not all(map(_takes_sparse, _ends(parts, 0)))
+    ends = _ends(parts, -1)
+    encoders = [part for part in ends if is_a(part, "sklearn.preprocessing.OneHotEncoder")]
+    if any(_makes_sparse(part) for part in ends):
         return True
-    return bool(getattr(transformer, "sparse_output_", False)) and not encoders
+    if not all_dense and any(
+        _takes_sparse(part) and not (in_frames and _is_passthrough(part)) for part in ends
+    ):
+        return True
+    return bool(getattr(fitted, "sparse_output_", False)) and not encoders
 
 
-def _last_steps(part: Any) -> list[Any]:
-    """What makes the output of a part, or of the parts of a `ColumnTransformer`."""
+def _used_parts(transformer: Any) -> list[Any]:
+    """Parts of a `ColumnTransformer` with at least one column, where that is known."""
+    if hasattr(transformer, "transformers_"):
+        parts = [part for _, part, columns in transformer.transformers_ if selects_any(columns)]
+    else:
+        parts = [*(part for _, part, _ in transformer.transformers), transformer.remainder]
+    return [part for part in parts if part is not None and not _is_text(part, "drop")]
+
+
+def _ends(parts: list[Any], end: int) -> list[Any]:
+    """What meets the rows first (`end` 0), or makes the output (-1), in each of some parts."""
+    return [inner for part in parts for inner in _end(part, end)]
+
+
+def _end(part: Any, end: int) -> list[Any]:
     if is_a(part, "sklearn.pipeline.Pipeline"):
-        return _last_steps(part.steps[-1][1])
+        return _end(part.steps[end][1], end)
     if is_a(part, "sklearn.pipeline.FeatureUnion"):
-        return [step for _, inner in part.transformer_list for step in _last_steps(inner)]
+        return _ends([inner for _, inner in part.transformer_list if is_used(inner)], end)
     if is_a(part, "sklearn.compose.ColumnTransformer"):
-        inside = [inner for _, inner, *_ in part.transformers]
-        return [step for inner in (*inside, part.remainder) for step in _last_steps(inner)]
+        if end == -1 and not part.sparse_threshold:
+            return []
+        return _ends(_used_parts(part), end)
     return [part]
 
 
-def _leaves_blanks(encoder: Any) -> bool:
-    return encoder.sparse_output and (encoder.handle_unknown != "error" or encoder.drop is not None)
+def _makes_sparse(part: Any) -> bool:
+    """Whether a part makes sparse rows of dense ones, with a number of entries that rows decide."""
+    if is_a(part, "sklearn.preprocessing.OneHotEncoder"):
+        leaves_blanks = part.handle_unknown != "error" or part.drop is not None
+        return bool(part.sparse_output) and leaves_blanks
+    return is_a(part, *_SPARSE) or bool(getattr(part, "sparse_output", False))
+
+
+def _takes_sparse(part: Any) -> bool:
+    """Whether a part may be given sparse rows, and pass them on."""
+    if _is_passthrough(part):
+        return True
+    try:
+        return bool(get_tags(part).input_tags.sparse)
+    except Exception:
+        # What says nothing about itself may take anything.
+        return True
+
+
+def _is_passthrough(part: Any) -> bool:
+    if part is None or _is_text(part, "passthrough"):
+        return True
+    is_function = is_a(part, "sklearn.preprocessing.FunctionTransformer")
+    return is_function and part.func is None and not part.validate
+
+
+def _is_text(part: Any, text: str) -> bool:
+    return isinstance(part, str) and part == text
+
+
+def selects_any(columns: Any) -> bool:
+    """Whether a selection of columns selects any; the rest is left unfitted."""
+    if isinstance(columns, UserList):
+        # scikit-learn's own list of the remaining columns, which warns when it is read.
+        return len(columns) > 0
+    if isinstance(columns, str | slice) or np.ndim(columns) == 0:
+        return True
+    values = np.asarray(columns)
+    return bool(values.any()) if values.dtype == bool else values.size > 0
 
 
 def _reads_names_alone(columns: Any) -> bool:

@@ -3,19 +3,22 @@
 A private estimator is known by what it offers, not by name:
 
 - `_privacy_releases()`: the frozen mechanisms of the last fit;
-- `_planned_releases(n_rows, n_features, n_classes)`: those that a fit on data of these public sizes
-  would make. Sizes that are not known are None; the answer is None where it depends on one of them.
-  It raises what `fit` would raise before it reads a row;
+- `_planned_releases(n_rows, n_features, n_classes, unit)`: those that a fit on data of these public
+  sizes would make. Sizes that are not known are None; the answer is None where it depends on one of
+  them. It raises what `fit` would raise before it reads a row;
 - `_n_privacy_units`: the n of its formulas, a public number;
 - `unit_`, "row" or "unit", where it can protect more than rows; `delta_`; `skdp_version_`;
-- `noise_source_`, "system" or "seeded".
+- `noise_source_`, "system" or "seeded";
+- `n_steps_`, where a callback may end its noisy steps before the last release says.
+
+It is the class itself that offers them, beside its `fit`; a subclass has to do so anew.
 """
 
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
-from skdp.inspection._walk._account import NOTHING, Account, Seed, releases_of
+from skdp.inspection._walk._account import NOTHING, Account, Seed, releases_of, together
 from skdp.inspection._walk._rules import label
 from skdp.privacy import Gap, NoisyPart
 from skdp.privacy._mechanism import Mechanism
@@ -29,15 +32,17 @@ def account_of_fit(estimator: Any, path: tuple[str, ...]) -> Account:
     releases = tuple(estimator._privacy_releases())
     delta = getattr(estimator, "delta_", None)
     version = getattr(estimator, "skdp_version_", None)
-    return _account(
+    name = label(estimator, path)
+    account = _account(
         estimator,
-        label(estimator, path),
+        name,
         releases,
-        gap_name=label(estimator, path),
+        gap_name=name,
         unit=getattr(estimator, "unit_", "row"),
         deltas=frozenset() if delta is None else frozenset({float(delta)}),
         versions=frozenset() if version is None else frozenset({str(version)}),
     )
+    return together(account, Account(gaps=_early_end(estimator, releases, name)))
 
 
 def account_of_plan(
@@ -62,9 +67,10 @@ def account_of_plan(
             "the numbers of rows of its fits on folds are not known (nothing kept them, or they "
             "depend on groups)",
         )
+    unit = getattr(twin, "unit_", "row")
     try:
         releases = estimator._planned_releases(
-            n_rows=n_rows, n_features=n_features, n_classes=n_classes
+            n_rows=n_rows, n_features=n_features, n_classes=n_classes, unit=unit
         )
     except ValueError:
         # The same refusal met the fit, which then read no row.
@@ -80,7 +86,7 @@ def account_of_plan(
         f"{name}, fits on folds",
         tuple(releases),
         gap_name=name,
-        unit=getattr(twin, "unit_", "row"),
+        unit=unit,
         # The parts that were kept decide; without any, the delta that was asked for.
         deltas=frozenset() if twin is not None else frozenset({_delta_asked(estimator, n_rows)}),
     )
@@ -154,6 +160,21 @@ def _account(
         deltas=deltas,
         units=frozenset({unit}),
         versions=versions,
+    )
+
+
+def _early_end(estimator: Any, releases: tuple[Mechanism, ...], name: str) -> tuple[Gap, ...]:
+    """An entry where something ended the noisy steps before the last of them."""
+    n_steps = getattr(estimator, "n_steps_", None)
+    if n_steps is None or not releases or n_steps >= getattr(releases[-1], "n_steps", 1):
+        return ()
+    return (
+        Gap(
+            f"the number of steps of {name}",
+            "a callback ended its training, and nothing says that it did so without looking at "
+            "the rows",
+            "n_epochs, settled before fit",
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from skdp.inspection._walk._account import (
 )
 from skdp.inspection._walk._gaps import (
     calibrator_gap,
+    callback_gaps,
     columns_gaps,
     default_gap,
     ensemble_seed_gap,
@@ -93,6 +94,10 @@ def plan(template: Any, place: Place) -> Account:
     """What a fit of `template` did there."""
     if not is_used(template):
         return NOTHING
+    return together(_plan(template, place), Account(gaps=callback_gaps(template, place.path)))
+
+
+def _plan(template: Any, place: Place) -> Account:
     for kind, rule in _RULES.items():
         if is_a(template, kind):
             return rule(template, place)
@@ -198,7 +203,7 @@ def _plan_columns(transformer: Any, place: Place) -> Account:
     parts = [(name, part) for name, part, _ in transformer.transformers]
     parts.append(("remainder", transformer.remainder))
     return in_sequence(
-        Account(gaps=columns_gaps(transformer, place.path)),
+        Account(gaps=columns_gaps(transformer, place.twin, place.path)),
         _plan_side_by_side(parts, twins, place),
     )
 
@@ -206,6 +211,11 @@ def _plan_columns(transformer: Any, place: Place) -> Account:
 def _plan_voting(voting: Any, place: Place) -> Account:
     twins = dict(getattr(place.twin, "named_estimators_", {}))
     return _plan_side_by_side(voting.estimators, twins, place)
+
+
+def _plan_fixed_threshold(fixed: Any, place: Place) -> Account:
+    twin = getattr(place.twin, "estimator_", None)
+    return plan(fixed.estimator, place.around("estimator").inside("estimator", twin))
 
 
 def _plan_one_vs_rest(one_vs_rest: Any, place: Place) -> Account:
@@ -340,6 +350,7 @@ _RULES: dict[str, Callable[[Any, Place], Account]] = {
     "sklearn.ensemble.StackingClassifier": _plan_stacking,
     "sklearn.ensemble.BaggingClassifier": _plan_bagging,
     "sklearn.multiclass.OneVsRestClassifier": _plan_one_vs_rest,
+    "sklearn.model_selection.FixedThresholdClassifier": _plan_fixed_threshold,
     "sklearn.calibration.CalibratedClassifierCV": _plan_calibrated,
     "sklearn.frozen.FrozenEstimator": _plan_frozen,
     "sklearn.model_selection.GridSearchCV": _plan_grid_search,

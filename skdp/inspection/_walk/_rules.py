@@ -9,21 +9,21 @@ of a class exists only where its module does, so nothing need be imported here.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from skdp.privacy import Gap
 
-__all__ = ["gap_of", "is_a", "is_free", "is_used", "label", "offers_releases"]
+__all__ = ["gap_of", "is_a", "is_free", "is_used", "label", "offers_releases", "parts_inside"]
 
 _ALWAYS_FREE = (
     "sklearn.preprocessing.Normalizer",
     "sklearn.preprocessing.Binarizer",
     "sklearn.preprocessing.PolynomialFeatures",
     "sklearn.feature_extraction.FeatureHasher",
-    "sklearn.feature_extraction.text.HashingVectorizer",
     "skdp.preprocessing.BoundedScaler",
     "skdp.preprocessing.PiecewiseLinearFeatures",
     "skdp.preprocessing.RowNormClipper",
@@ -46,9 +46,29 @@ def _has_written_knots(splines: Any) -> bool:
     return not isinstance(splines.knots, str)
 
 
-def _is_declared_row_wise(transformer: Any) -> bool:
+def _applies_row_by_row(transformer: Any) -> bool:
     func = transformer.func
-    return func is None or isinstance(func, np.ufunc) or getattr(func, "row_wise", False) is True
+    return func is None or _is_declared_row_wise(func) or _is_elementwise(transformer)
+
+
+def _is_elementwise(transformer: Any) -> bool:
+    func = transformer.func
+    if not isinstance(func, np.ufunc) or transformer.kw_args:
+        # `out` would keep the rows, and `where` leaves old memory between them.
+        return False
+    # With a signature it mixes entries; with objects alone it is a Python function, which may
+    # remember what it saw.
+    is_python = all("O" in kinds for kinds in func.types)
+    return func.signature is None and (func.nin, func.nout) == (1, 1) and not is_python
+
+
+def _reads_texts_one_by_one(vectorizer: Any) -> bool:
+    steps = (vectorizer.analyzer, vectorizer.tokenizer, vectorizer.preprocessor)
+    return all(_is_declared_row_wise(step) for step in steps if callable(step))
+
+
+def _is_declared_row_wise(func: Any) -> bool:
+    return getattr(func, "row_wise", False) is True
 
 
 _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -73,9 +93,14 @@ _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
         "skdp.preprocessing.PiecewiseLinearFeatures",
     ),
     "sklearn.preprocessing.FunctionTransformer": (
-        _is_declared_row_wise,
-        "a NumPy ufunc, or a function that handles each row by itself and says so: "
-        "`func.row_wise = True`",
+        _applies_row_by_row,
+        "a NumPy ufunc of one argument without kw_args, or a function that handles each row by "
+        "itself and says so: `func.row_wise = True`",
+    ),
+    "sklearn.feature_extraction.text.HashingVectorizer": (
+        _reads_texts_one_by_one,
+        "HashingVectorizer with an analyzer, tokenizer and preprocessor of its own, or functions "
+        "that handle each text by itself and say so: `func.row_wise = True`",
     ),
 }
 
@@ -116,13 +141,13 @@ def is_used(step: Any) -> bool:
 
 
 def offers_releases(thing: Any) -> bool:
-    """Whether an object says what its own `fit` released.
+    """Whether an object's class has a `fit` and says what that releases, both by itself.
 
-    A subclass with another `fit` has to say it anew.
+    A subclass may do something else with the rows in any method that it overrides, so it has to
+    bring both anew.
     """
-    return _owner(thing, "_privacy_releases") is not None and _owner(thing, "fit") is _owner(
-        thing, "_privacy_releases"
-    )
+    own = vars(type(thing))
+    return "_privacy_releases" in own and "fit" in own
 
 
 def label(thing: Any, path: tuple[str, ...]) -> str:
@@ -141,8 +166,11 @@ def gap_of(thing: Any, path: tuple[str, ...]) -> Gap:
                 instead,
             )
     if hasattr(type(thing), "_privacy_releases"):
-        reason = "its fit is not the one that its releases are known of"
-        instead = "a `_privacy_releases` beside that fit, which states all of its noisy releases"
+        reason = "it is a subclass, and what it says of its releases is about the class above it"
+        instead = (
+            "the private class itself, or a `fit` and a `_privacy_releases` in the subclass, which "
+            "states all of its noisy releases"
+        )
     elif type(thing).__name__ in _INSTEAD:
         reason = "it learned from the rows without noise, so that one row moves every other"
         instead = _INSTEAD[type(thing).__name__]
@@ -157,16 +185,37 @@ def gap_of(thing: Any, path: tuple[str, ...]) -> Gap:
     return Gap(label(thing, path), reason, instead, has_no_total=_holds_noisy_parts(thing))
 
 
+def parts_inside(thing: Any) -> Iterator[Any]:
+    """All that an object is made of, itself first, whatever holds it: attributes or containers."""
+    seen: set[int] = set()
+    waiting = [thing]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or isinstance(part, _WITHOUT_PARTS):
+            continue
+        seen.add(id(part))
+        yield part
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting.extend(part)
+        elif isinstance(part, np.ndarray):
+            waiting.extend(part.ravel().tolist() if part.dtype == object else ())
+        waiting.extend(getattr(part, "__dict__", {}).values())
+
+
+_WITHOUT_PARTS = (str, bytes, int, float, complex, np.generic, type, FunctionType, ModuleType)
+
+
 def _holds_noisy_parts(thing: Any) -> bool:
-    """Whether an object that cannot be walked has a private estimator among its parameters."""
-    if hasattr(type(thing), "_privacy_releases"):
-        return True
+    """Whether an object that cannot be walked has a private estimator anywhere in it."""
     try:
         parameters = thing.get_params(deep=True)
     except Exception:
         # What cannot say what it is made of may hold anything.
         return True
-    return any(hasattr(type(value), "_privacy_releases") for value in parameters.values())
+    inside = parts_inside([thing, parameters])
+    return any(hasattr(type(part), "_privacy_releases") for part in inside)
 
 
 def _class_at(place: str) -> Any:
@@ -176,8 +225,3 @@ def _class_at(place: str) -> Any:
     except (AttributeError, ImportError, KeyError):
         # Experimental classes raise ImportError until they are asked for.
         return None
-
-
-def _owner(thing: Any, method: str) -> type | None:
-    """The class that defines the method an object has."""
-    return next((kind for kind in type(thing).__mro__ if method in vars(kind)), None)

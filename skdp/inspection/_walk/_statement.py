@@ -5,7 +5,6 @@ whatever else it is. Meta-estimators that are known are walked; fits whose objec
 are planned again (`_planned`).
 """
 
-from collections import UserList
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,11 +26,15 @@ from skdp.inspection._walk._account import (
 from skdp.inspection._walk._bags import bag_patterns
 from skdp.inspection._walk._gaps import (
     calibrator_gap,
+    callback_gaps,
+    changed_parts_gap,
     columns_gaps,
     ensemble_seed_gap,
     out_of_bag_gap,
     search_gaps,
+    selects_any,
     unit_gap,
+    weighted_bags_gap,
 )
 from skdp.inspection._walk._noise import account_of_fit, shared_seeds, uncounted
 from skdp.inspection._walk._planned import (
@@ -57,10 +60,10 @@ def privacy_statement(
 
     Walks an estimator, a `Pipeline`, `ColumnTransformer`, `FeatureUnion`, `GridSearchCV`,
     `RandomizedSearchCV`, a halving search, `CalibratedClassifierCV`, `VotingClassifier`,
-    `StackingClassifier`, `BaggingClassifier`, `OneVsRestClassifier` or `FrozenEstimator`, nested
-    in each other. It collects every noisy release, counts how often one row took part in the worst
-    case (folds, refits, repeats), and composes them on one grid, which is tighter than adding
-    epsilons up.
+    `StackingClassifier`, `BaggingClassifier`, `OneVsRestClassifier`, `FixedThresholdClassifier` or
+    `FrozenEstimator`, nested in each other. It collects every noisy release, counts how often one
+    row took part in the worst case (folds, refits, repeats), and composes them on one grid, which
+    is tighter than adding epsilons up.
 
     - A finite `epsilon` is never given over a gap: parts that looked at the rows without noise are
       listed as not covered, with what to use instead. Behind such a part a private one's own figure
@@ -70,7 +73,11 @@ def privacy_statement(
       `FeatureHasher`, `HashingVectorizer`, the transformers of `skdp.preprocessing` that take
       public bounds or knots, encoders with categories written down, `SimpleImputer` with a constant
       and `keep_empty_features=True`, `SplineTransformer` with knots written down, and
-      `FunctionTransformer` with a NumPy ufunc or a function that has ``func.row_wise = True``.
+      `FunctionTransformer` with a NumPy ufunc. Functions of your own, in `FunctionTransformer` or
+      `HashingVectorizer`, must have ``func.row_wise = True``, which says that they handle each row
+      by itself. A subclass of any of them, or of a private class, is another class.
+    - Callbacks that stay on the object are not covered, and neither is a number of steps that a
+      callback chose.
     - An integer or a `RandomState` as `random_state` is not covered: it regenerates the noise.
 
     Parameters
@@ -180,6 +187,11 @@ class _Walk:
         """What the fit of an object did, which saw so many rows (None if that is not known)."""
         if not is_used(fitted):
             return NOTHING
+        return together(
+            self._account(fitted, path, n_rows), Account(gaps=callback_gaps(fitted, path))
+        )
+
+    def _account(self, fitted: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
         for place, rule in _RULES.items():
             if is_a(fitted, place):
                 return rule(self, fitted, path, n_rows)
@@ -215,12 +227,25 @@ def _side_by_side(walk: _Walk, meta: Any, path: tuple[str, ...], n_rows: int | N
 
 def _columns(walk: _Walk, transformer: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
     return in_sequence(
-        Account(gaps=columns_gaps(transformer, path)),
+        Account(gaps=columns_gaps(transformer, transformer, path)),
         _side_by_side(walk, transformer, path, n_rows),
     )
 
 
+def _voting(walk: _Walk, voting: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
+    gaps = (changed_parts_gap(label(voting, path)),) if _has_other_parts(voting) else ()
+    return together(_side_by_side(walk, voting, path, n_rows), Account(gaps=gaps))
+
+
+def _has_other_parts(meta: Any) -> bool:
+    """Whether the settings of an ensemble name other members than those that were fitted."""
+    fitted = [name for name, _ in _parts_on_all_rows(meta)]
+    return fitted != [name for name, _ in _used(meta.estimators)]
+
+
 def _stacking(walk: _Walk, stacking: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
+    if _has_other_parts(stacking):
+        return Account(gaps=(changed_parts_gap(label(stacking, path)),))
     members = _used(stacking.estimators)
     kept = _parts_on_all_rows(stacking)
     if isinstance(stacking.cv, str):
@@ -288,7 +313,14 @@ def _kept_folds(fits: list[Account], splits: Splits, owner: str) -> Account:
 
 def _bagging(walk: _Walk, bagging: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
     inside = (*path, "estimators_")
+    owner = label(bagging, path)
     drawn = [np.asarray(rows) for rows in bagging.estimators_samples_]
+    if len(drawn) != len(bagging.estimators_):
+        members = (walk.account(member, inside, None).gaps for member in bagging.estimators_)
+        return together(
+            *(Account(gaps=gaps) for gaps in members),
+            uncounted(owner, "with warm_start=True it keeps the samples of its last fit alone"),
+        )
     fits = [
         walk.account(member, inside, len(rows))
         for member, rows in zip(bagging.estimators_, drawn, strict=True)
@@ -297,8 +329,9 @@ def _bagging(walk: _Walk, bagging: Any, path: tuple[str, ...], n_rows: int | Non
         *(copied(fit, _most_copies(rows)) for fit, rows in zip(fits, drawn, strict=True))
     )
     members = replace(everyone, patterns=bag_patterns(fits, drawn))
-    owner = label(bagging, path)
     gaps = [*members.gaps]
+    if getattr(bagging, "_sample_weight", None) is not None:
+        gaps.append(weighted_bags_gap(owner))
     if "unit" in members.units:
         # Samples of rows hold parts of units, and how many units they hold is private.
         gaps.append(unit_gap(owner))
@@ -373,24 +406,16 @@ def _parts_on_all_rows(meta: Any) -> list[tuple[str, Any]]:
     if is_a(meta, "sklearn.pipeline.FeatureUnion"):
         return _used(meta.transformer_list)
     if is_a(meta, "sklearn.compose.ColumnTransformer"):
-        return _used((name, part) for name, part, columns in meta.transformers_ if _any(columns))
+        return _used(
+            (name, part) for name, part, columns in meta.transformers_ if selects_any(columns)
+        )
     if is_a(meta, "sklearn.ensemble.VotingClassifier", "sklearn.ensemble.StackingClassifier"):
-        names = (name for name, _ in _used(meta.estimators))
-        return list(zip(names, meta.estimators_, strict=True))
+        return _used(meta.named_estimators_.items())
+    if is_a(meta, _FIXED_THRESHOLD):
+        return [("estimator", meta.estimator_)]
     if is_a(meta, "sklearn.multiclass.OneVsRestClassifier"):
         return [("estimators_", part) for part in meta.estimators_]
     return []
-
-
-def _any(columns: Any) -> bool:
-    """Whether a selection of columns selects any; the rest is left unfitted."""
-    if isinstance(columns, UserList):
-        # scikit-learn's own list of the remaining columns, which warns when it is read.
-        return len(columns) > 0
-    if isinstance(columns, str | slice) or np.ndim(columns) == 0:
-        return True
-    values = np.asarray(columns)
-    return bool(values.any()) if values.dtype == bool else values.size > 0
 
 
 def _rows_seen(fitted: Any) -> int | None:
@@ -433,14 +458,17 @@ _SEARCHES = (
     "sklearn.model_selection.HalvingGridSearchCV",
     "sklearn.model_selection.HalvingRandomSearchCV",
 )
+# Its threshold is a setting; the one that is tuned is chosen by exact scores.
+_FIXED_THRESHOLD = "sklearn.model_selection.FixedThresholdClassifier"
 _RULES: dict[str, Callable[[_Walk, Any, tuple[str, ...], int | None], Account]] = {
     "sklearn.pipeline.Pipeline": _pipeline,
     "sklearn.pipeline.FeatureUnion": _side_by_side,
     "sklearn.compose.ColumnTransformer": _columns,
-    "sklearn.ensemble.VotingClassifier": _side_by_side,
+    "sklearn.ensemble.VotingClassifier": _voting,
     "sklearn.ensemble.StackingClassifier": _stacking,
     "sklearn.ensemble.BaggingClassifier": _bagging,
     "sklearn.multiclass.OneVsRestClassifier": _side_by_side,
+    _FIXED_THRESHOLD: _side_by_side,
     "sklearn.calibration.CalibratedClassifierCV": _calibrated,
     "sklearn.frozen.FrozenEstimator": _frozen,
     **dict.fromkeys(_SEARCHES, _search),
