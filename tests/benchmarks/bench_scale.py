@@ -6,6 +6,7 @@ Run it alone, with one thread; memory is measured on Linux only::
 
 - Each table of times varies one size and leaves the others at 100,000 x 100, two classes, dense,
   batch 1,024. `over first` is the ratio to the first line, medians of alternating runs.
+- The table of units fits with and without `privacy_unit`, with as many rows in a step, five a unit.
 - The memory table is of fits of 10 epochs, all else at its default, each in a fresh process, beside
   the bound: 64 MiB, 64 bytes a row, and the model.
 - `--memory-map folder` instead writes a map of 4 GB there and trains on it, read-only, within that
@@ -16,10 +17,12 @@ Run it alone, with one thread; memory is measured on Linux only::
 import argparse
 import sys
 
+import numpy as np
 from _memory import MIB, measured
 from _timing import medians
 from bench_step import Case, private_steps, setup_only
 
+from skdp import DPSGDClassifier
 from skdp.linear_model._losses import loss_for
 from skdp.mechanisms._noise import random_source
 
@@ -42,6 +45,8 @@ MEMORY = [
     ("csr", 1_000_000, 50, 2),
     ("memmap", 1_000_000, 50, 2),
 ]
+# Rows, columns and classes; five rows a unit, a thousand rows a step.
+UNITS = [(50_000, 30, 2), (50_000, 100, 2), (300_000, 30, 2), (50_000, 30, 5)]
 N_RUNS = 7
 
 
@@ -69,6 +74,32 @@ def time_tables():
         for case, step in zip(cases, times[name], strict=True):
             print(f"{case!s:48} {1e6 * step:10.1f} {step / times[name][0]:10.2f}")
     return times
+
+
+def unit_table(n_steps=100, rows_a_unit=5, rows_a_step=1000):
+    """Whole fits over their steps: the sorting of the rows by unit is in them."""
+    print(f"{'microseconds a step of a fit':48} {'rows':>10} {'units':>10} {'ratio':>10}")
+    for n_rows, n_features, n_classes in UNITS:
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(n_rows, n_features)), rng.integers(0, n_classes, n_rows)
+        unit = np.arange(n_rows) // rows_a_unit
+        settings = {
+            "noise_multiplier": 2.0,
+            "n_epochs": n_steps * rows_a_step / n_rows,
+            "random_state": 0,
+        }
+        rows = DPSGDClassifier(batch_size=rows_a_step, **settings)
+        units = DPSGDClassifier(batch_size=rows_a_step // rows_a_unit, **settings)
+        spent = medians(
+            {
+                "rows": lambda X=X, y=y, model=rows: model.fit(X, y),
+                "units": lambda X=X, y=y, model=units, u=unit: model.fit(X, y, privacy_unit=u),
+            },
+            N_RUNS,
+        )
+        shape = f"{n_rows} x {n_features}, {n_classes} classes"
+        by_rows, by_units = (1e6 * spent[name] / n_steps for name in ("rows", "units"))
+        print(f"{shape:48} {by_rows:10.0f} {by_units:10.0f} {by_units / by_rows:10.2f}")
 
 
 def print_memory(kind, n_rows, n_features, n_classes, folder=None):
@@ -124,6 +155,7 @@ def main():
         memory_map(options.memory_map)
         return
     times = time_tables()
+    unit_table()
     if sys.platform == "linux":
         memory_table()
     if options.figure:
