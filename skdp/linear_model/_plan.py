@@ -1,6 +1,6 @@
 """From constructor arguments and public sizes to a frozen plan, before a single row is read.
 
-The budget table of the estimator and all rules between parameters stand here.
+The budget table of the estimator stands here; `_limits` has what is refused.
 """
 
 import dataclasses
@@ -12,9 +12,17 @@ from typing import Any
 from skdp._sklearn import N_WRAPPERS_OF_FIT
 from skdp.exceptions import (
     BudgetExhaustedError,
-    CalibrationError,
     PrivacyError,
     PrivacyWarning,
+)
+from skdp.linear_model._limits import (
+    MOST_A_STEP,
+    Sizes,
+    check_arithmetic,
+    check_bound,
+    check_counts,
+    check_penalty,
+    check_threshold,
 )
 from skdp.linear_model._recipe import (
     Hyperparameters,
@@ -25,17 +33,9 @@ from skdp.linear_model._recipe import (
 )
 from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan
 from skdp.mechanisms._plan import (
-    MOST_ROWS_A_STEP,
-    MOST_UNITS_A_STEP,
     SENSITIVITY_FACTOR,
     GradientPlan,
     multiplier_for_gradient,
-)
-from skdp.mechanisms._release import (
-    LEAST_NOISE,
-    largest_exact_noise,
-    largest_noise,
-    largest_sum,
 )
 from skdp.privacy import (
     Gaussian,
@@ -47,10 +47,6 @@ from skdp.privacy import (
 from skdp.privacy._promise import chosen_delta, weaknesses
 
 __all__ = ["TrainingPlan", "make_plan", "warn_about_weak_promises"]
-
-
-_IN_RANGE = (1e-100, 1e100)
-_MOST_A_STEP = {"row": MOST_ROWS_A_STEP, "unit": MOST_UNITS_A_STEP}
 
 
 @dataclass(frozen=True)
@@ -162,57 +158,28 @@ def make_plan(
     CalibrationError
         Where no noise is the answer, since delta alone pays for so few and so small batches.
     """
+    sizes = Sizes(n_rows, n_features, n_classes, unit)
     delta = chosen_delta(params.delta, n_rows)
     epsilon, noise = _budget_and_noise(params.epsilon, params.noise_multiplier)
-    chosen = {
-        name: getattr(params, name)
-        for name in ("batch_size", "n_epochs", "clip_threshold", "learning_rate", "alpha")
-    }
-    _check_bound(params.max_row_norm)
-    calibrated = noise is None
-    if calibrated:
-        _check_threshold(params.clip_threshold)
-        settings = calibrated_hyperparameters(
-            n_rows=n_rows,
-            n_features=n_features,
-            n_classes=n_classes,
-            mu=_gaussian_mu(epsilon, delta),
-            most_a_step=_MOST_A_STEP[unit],
-            **chosen,
-        )
-        counts = _count_plans(settings, params, n_classes, unit)
-        noise = _calibrated_noise(settings, epsilon, delta, n_rows, counts)
-        gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
+    check_bound(params.max_row_norm)
+    if noise != 0.0:
+        check_threshold(params.clip_threshold)
+    if noise is None:
+        settings = _settings(params, sizes, mu=_gaussian_mu(epsilon, delta))
+        counts = _count_plans(settings, params, sizes)
         asked = f"epsilon={epsilon!r}"
+        multiplier = _calibrated_noise(settings, epsilon, delta, n_rows, counts)
     else:
-        if noise > 0.0:
-            _check_threshold(params.clip_threshold)
-        settings = textbook_hyperparameters(n_rows=n_rows, **chosen)
-        counts = _count_plans(settings, params, n_classes, unit)
-        gradient = _gradient_plan(settings, noise, n_rows, params.max_row_norm)
+        settings = _settings(params, sizes, mu=None)
+        counts = _count_plans(settings, params, sizes)
         asked = f"noise_multiplier={noise!r}"
-    _check_arithmetic(gradient, n_features, n_classes, asked=asked, unit=unit)
-    _check_counts(counts, asked=asked)
-    if not calibrated and epsilon is not None:
+        multiplier = noise
+    gradient = _gradient_plan(settings, multiplier, n_rows, params.max_row_norm)
+    check_arithmetic(gradient, sizes, asked=asked)
+    check_counts(counts, asked=asked)
+    if noise is not None and epsilon is not None:
         gradient = _cut_to_budget(gradient, epsilon, delta)
-    rate_is_given = params.learning_rate != "auto"
-    if rate_is_given:
-        _check_penalty(settings.learning_rate, params.alpha)
-    plan = TrainingPlan(
-        gradient=gradient,
-        **counts,
-        epsilon=math.inf,
-        delta=delta,
-        n_steps_asked=settings.n_steps,
-        learning_rate=settings.learning_rate,
-        rate_is_given=rate_is_given,
-        alpha=float(params.alpha),
-        averaged_share=settings.averaged_share if params.average else 0.0,
-        scale_is_given=settings.scale_is_given,
-        signal=settings.signal,
-        unit=unit,
-    )
-    return dataclasses.replace(plan, epsilon=get_epsilon(plan.mechanisms, delta))
+    return _priced(params, settings, gradient, counts, delta=delta, unit=unit)
 
 
 def warn_about_weak_promises(plan: TrainingPlan) -> None:
@@ -265,13 +232,61 @@ def _budget_and_noise(
     return float(epsilon), float(noise_multiplier)
 
 
+def _settings(params: Any, sizes: Sizes, *, mu: float | None) -> Hyperparameters:
+    """What was chosen, and the rest by the recipe; without a budget mu, by the textbook."""
+    chosen = {
+        name: getattr(params, name)
+        for name in ("batch_size", "n_epochs", "clip_threshold", "learning_rate", "alpha")
+    }
+    if mu is None:
+        return textbook_hyperparameters(n_rows=sizes.n_rows, **chosen)
+    return calibrated_hyperparameters(
+        n_rows=sizes.n_rows,
+        n_features=sizes.n_features,
+        n_classes=sizes.n_classes,
+        mu=mu,
+        most_a_step=MOST_A_STEP[sizes.unit],
+        **chosen,
+    )
+
+
+def _priced(
+    params: Any,
+    settings: Hyperparameters,
+    gradient: GradientPlan,
+    counts: dict[str, CountPlan | None],
+    *,
+    delta: float,
+    unit: str,
+) -> TrainingPlan:
+    """The whole plan, with what its releases cost together."""
+    rate_is_given = params.learning_rate != "auto"
+    if rate_is_given:
+        check_penalty(settings.learning_rate, params.alpha)
+    plan = TrainingPlan(
+        gradient=gradient,
+        **counts,
+        epsilon=math.inf,
+        delta=delta,
+        n_steps_asked=settings.n_steps,
+        learning_rate=settings.learning_rate,
+        rate_is_given=rate_is_given,
+        alpha=float(params.alpha),
+        averaged_share=settings.averaged_share if params.average else 0.0,
+        scale_is_given=settings.scale_is_given,
+        signal=settings.signal,
+        unit=unit,
+    )
+    return dataclasses.replace(plan, epsilon=get_epsilon(plan.mechanisms, delta))
+
+
 def _gaussian_mu(epsilon: float, delta: float) -> float:
     """The mu whose Gaussian differential privacy is (epsilon, delta): one full-batch step's."""
     return 1.0 / calibrate_noise_multiplier(epsilon, delta, 1.0, 1)
 
 
 def _count_plans(
-    settings: Hyperparameters, params: Any, n_classes: int, unit: str
+    settings: Hyperparameters, params: Any, sizes: Sizes
 ) -> dict[str, CountPlan | None]:
     """The releases before the first step, where the settings pay for them and they are of use."""
     counts: dict[str, CountPlan | None] = {
@@ -280,11 +295,11 @@ def _count_plans(
         "unit_norm_counts": None,
     }
     if settings.class_mu and params.fit_intercept:
-        counts["class_counts"] = CountPlan(n_classes, 1.0 / settings.class_mu, centred=True)
+        counts["class_counts"] = CountPlan(sizes.n_classes, 1.0 / settings.class_mu, centred=True)
     if settings.norm_mu:
         norms = CountPlan(len(NORM_EXPONENTS), 1.0 / settings.norm_mu)
         counts["norm_counts"] = norms
-        if unit == "unit":
+        if sizes.unit == "unit":
             # Two histograms share what one costs.
             half = dataclasses.replace(norms, noise_multiplier=norms.noise_multiplier * 2**0.5)
             counts["norm_counts"] = counts["unit_norm_counts"] = half
@@ -309,77 +324,6 @@ def _calibrated_noise(
             alongside=before,
         )
     )
-
-
-def _check_threshold(clip_threshold: float | str) -> None:
-    """What noise is to cover must be bounded, and far from where numbers over- or underflow."""
-    if clip_threshold == "auto":
-        return
-    if math.isinf(clip_threshold):
-        raise PrivacyError(
-            "clip_threshold=inf leaves the gradients unbounded, so no noise can cover them: set a "
-            "finite clip_threshold, or noise_multiplier=0 to train without privacy"
-        )
-    if not _IN_RANGE[0] <= clip_threshold <= _IN_RANGE[1]:
-        raise ValueError(
-            f"clip_threshold={clip_threshold!r} with noise must be between {_IN_RANGE[0]:g} and "
-            f"{_IN_RANGE[1]:g}, so that neither the noise nor the sum leaves the range of numbers"
-        )
-
-
-def _check_bound(max_row_norm: float | None) -> None:
-    if max_row_norm is not None and not _IN_RANGE[0] <= max_row_norm <= _IN_RANGE[1]:
-        raise ValueError(
-            f"max_row_norm={max_row_norm!r} must be between {_IN_RANGE[0]:g} and "
-            f"{_IN_RANGE[1]:g}, so that squares of it stay within the range of numbers"
-        )
-
-
-def _check_penalty(learning_rate: float, alpha: float) -> None:
-    """Refuse what is known to end in infinite weights, before anything is spent."""
-    if learning_rate * alpha > 1.0:
-        raise ValueError(
-            f"learning_rate={learning_rate:g} times alpha={alpha:g} is above 1: the penalty alone "
-            "would overshoot zero at every step; lower learning_rate or alpha"
-        )
-
-
-def _check_arithmetic(
-    gradient: GradientPlan, n_features: int, n_classes: int, *, asked: str, unit: str
-) -> None:
-    """Refuse sizes at which rounding could pass what the accountant allows for it."""
-    noise = gradient.noise_multiplier
-    if noise == 0.0:
-        return
-    n_outputs = 1 if n_classes == 2 else n_classes
-    # One intercept an output, fitted or not, and the count of clipped rows.
-    size = (n_features + 1) * n_outputs + 1
-    if not LEAST_NOISE <= noise <= largest_noise(size):
-        raise CalibrationError(
-            f"{asked} has noise of {noise:.3g} times the clip threshold. For {size} coordinates it "
-            f"must be between {LEAST_NOISE:g} and {largest_noise(size):.3g} times, so that no "
-            "release is out of another's reach and draws are fine enough: move it towards 1, or "
-            "set noise_multiplier=0 to train without privacy"
-        )
-    if gradient.batch_size > _MOST_A_STEP[unit]:
-        raise ValueError(
-            f"batch_size={gradient.batch_size:g} is above {_MOST_A_STEP[unit]:,}, beyond which the "
-            f"rounding of a sum over so many {unit}s could show through the noise: lower batch_size"
-        )
-    if gradient.n_rows > largest_sum(size):
-        raise ValueError(
-            f"{gradient.n_rows:,} {unit}s with {size} coordinates are too many for a sum that is "
-            f"exact to the last bit; at most {largest_sum(size):.3g} are"
-        )
-
-
-def _check_counts(counts: dict[str, CountPlan | None], *, asked: str) -> None:
-    for plan in counts.values():
-        if plan is not None and plan.noise_multiplier > largest_exact_noise(plan.n_bins):
-            raise CalibrationError(
-                f"{asked} on so many rows needs counts with more noise than is exact on their "
-                "grid; raise epsilon, or set clip_threshold and learning_rate"
-            )
 
 
 def _gradient_plan(
