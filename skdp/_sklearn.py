@@ -30,6 +30,7 @@ __all__ = [
     "adopt_input_names",
     "epoch_callback",
     "fit_context",
+    "replace_fitted",
     "validate_without_leaks",
     "with_callbacks",
     "without_lengths",
@@ -241,6 +242,23 @@ def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
         return {name: vars(stand_in)[name] for name in names if name in vars(stand_in)}
 
     return stand_in, learned
+
+
+def replace_fitted(estimator: BaseEstimator, names: dict[str, Any], **fitted: Any) -> None:
+    """Replace the fitted state by a new one, whole: an interrupted fit leaves the old.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets the attributes; those of an earlier fit go.
+    names : dict
+        Fitted attributes by name, such as those that `adopt_input_names` learned.
+    **fitted : dict
+        The other ones.
+    """
+    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
+    # One assignment, so that an interrupt finds either the old state or the new one.
+    estimator.__dict__ = {**kept, **names, **fitted}
 
 
 def epoch_callback(

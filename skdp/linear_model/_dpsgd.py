@@ -21,6 +21,7 @@ from skdp._sklearn import (
     adopt_input_names,
     epoch_callback,
     fit_context,
+    replace_fitted,
     validate_without_leaks,
     with_callbacks,
     without_lengths,
@@ -354,7 +355,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
                 keep_path=self.store_path,
                 after_epoch=after_epoch,
             )
-        self._adopt(fitted(descent))
+        replace_fitted(self, fitted(descent))
         return self
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -509,12 +510,6 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
     @property
     def _loss(self) -> Loss:
         return loss_for(len(self.classes_))
-
-    def _adopt(self, fitted: dict[str, Any]) -> None:
-        """Replace the fitted state by the new one, whole: an interrupted fit leaves the old."""
-        kept = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-        # One assignment, so that an interrupt finds either the old state or the new one.
-        self.__dict__ = {**kept, **fitted}
 
     def _fitted(
         self,

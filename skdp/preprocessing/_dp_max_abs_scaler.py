@@ -15,13 +15,14 @@ from skdp._sklearn import (
     Interval,
     StrOptions,
     fit_context,
+    replace_fitted,
     validate_without_leaks,
 )
 from skdp._version import __version__
 from skdp.mechanisms._columns import SIZE_EXPONENTS, SizePlan, noisy_sizes
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
-from skdp.preprocessing._fitting import read_rows, replace_fitted
+from skdp.preprocessing._fitting import read_rows
 from skdp.privacy import Gaussian
 from skdp.privacy._promise import summary
 

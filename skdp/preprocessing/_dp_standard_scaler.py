@@ -14,6 +14,7 @@ from skdp._sklearn import (
     Interval,
     StrOptions,
     fit_context,
+    replace_fitted,
     validate_without_leaks,
 )
 from skdp._version import __version__
@@ -21,7 +22,7 @@ from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, MomentPlan, n
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.preprocessing._bounds import resolve_bounds
 from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
-from skdp.preprocessing._fitting import read_rows, replace_fitted
+from skdp.preprocessing._fitting import read_rows
 from skdp.privacy import Gaussian
 from skdp.privacy._promise import summary
 

@@ -1,4 +1,4 @@
-"""The two ends of every `fit` here: read the rows, and replace the fitted state as a whole."""
+"""Reading rows in `fit`, with the estimator left as it is."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from skdp._sklearn import adopt_input_names, validate_without_leaks
 
-__all__ = ["read_rows", "replace_fitted"]
+__all__ = ["read_rows"]
 
 
 def read_rows(estimator: BaseEstimator, X: ArrayLike, **checks: Any) -> tuple[Any, dict[str, Any]]:
@@ -32,20 +32,3 @@ def read_rows(estimator: BaseEstimator, X: ArrayLike, **checks: Any) -> tuple[An
     stand_in, learned_names = adopt_input_names(estimator)
     X = validate_without_leaks(stand_in, X, **checks)
     return X, learned_names()
-
-
-def replace_fitted(estimator: BaseEstimator, names: dict[str, Any], **fitted: Any) -> None:
-    """Replace the fitted state by a new one, whole: an interrupted fit leaves the old.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets the attributes; those of an earlier fit go.
-    names : dict
-        As from `read_rows`.
-    **fitted : dict
-        The other attributes, whose names end in an underscore.
-    """
-    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    # One assignment, so that an interrupt finds either the old state or the new one.
-    estimator.__dict__ = {**kept, **names, **fitted}

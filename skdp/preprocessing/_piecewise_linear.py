@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import DiscreetParameters, fit_context, validate_without_leaks
-from skdp.preprocessing._fitting import read_rows, replace_fitted
+from skdp._sklearn import DiscreetParameters, fit_context, replace_fitted, validate_without_leaks
+from skdp.preprocessing._fitting import read_rows
 
 __all__ = ["PiecewiseLinearFeatures"]
 

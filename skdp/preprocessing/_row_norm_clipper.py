@@ -8,10 +8,16 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from skdp._sklearn import DiscreetParameters, Interval, fit_context, validate_without_leaks
+from skdp._sklearn import (
+    DiscreetParameters,
+    Interval,
+    fit_context,
+    replace_fitted,
+    validate_without_leaks,
+)
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._rows import rows_of
-from skdp.preprocessing._fitting import read_rows, replace_fitted
+from skdp.preprocessing._fitting import read_rows
 
 __all__ = ["RowNormClipper"]
 

@@ -127,7 +127,7 @@ STAGES = {
     "releasing": (NoisyReleases, "add_noise"),
     "descending": (_dpsgd, "descend"),
     "shaping the model": (DPSGDClassifier, "_model_shape"),
-    "adopting the model": (DPSGDClassifier, "_adopt"),
+    "adopting the model": (_dpsgd, "replace_fitted"),
 }
 
 
