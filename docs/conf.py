@@ -11,6 +11,9 @@ from pathlib import Path
 # One thread, so that small problems do not wait for each other; before NumPy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import make_refnode
 from sphinx_gallery.sorting import ExplicitOrder
 
 import skdp
@@ -104,11 +107,33 @@ def leave_out_request_methods(app, what, name, obj, skip, options):
 def mark_attributes_in_types(app, what, name, obj, options, lines):
     """In "shape (n_features_in_,)" the last underscore would be read as a link."""
     for number, line in enumerate(lines):
-        if re.match(r"\S.* : ", line):
-            lines[number] = re.sub(r"\b([a-z]\w*_)(?=[,)])", r"`\1`", line)
+        names, colon, kind = line.partition(" : ")
+        if colon and not names.startswith(" "):
+            lines[number] = names + colon + re.sub(r"\b([a-z]\w*_)(?=[,)])", r"`\1`", kind)
+
+
+class LinkPublicNames(SphinxPostTransform):
+    """A public name in the letters of code leads to its page in the reference."""
+
+    default_priority = 5
+
+    def run(self, **kwargs):
+        here, pages = self.env.docname, {}
+        for name, entry in self.env.domains.python_domain.objects.items():
+            if entry.docname == f"api/{name}":
+                pages[name] = pages[name.rsplit(".", 1)[-1]] = entry
+        for code in list(self.document.findall(nodes.literal)):
+            entry = pages.get(code.astext())
+            if entry and entry.docname != here and not isinstance(code.parent, _NO_LINKS_IN):
+                target = entry.docname, entry.node_id, code.deepcopy()
+                code.replace_self(make_refnode(self.app.builder, here, *target))
+
+
+_NO_LINKS_IN = nodes.reference | nodes.title
 
 
 def setup(app):
+    app.add_post_transform(LinkPublicNames)
     app.connect("autodoc-skip-member", leave_out_request_methods)
     # Before numpydoc, whose priority is 500.
     app.connect("autodoc-process-docstring", mark_attributes_in_types, priority=400)

@@ -26,7 +26,7 @@ from skdp.inspection import PrivacyAccuracyDisplay
 from skdp.preprocessing import BoundedScaler
 
 X, y = load_digits(return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, random_state=0)
 
 scaler = BoundedScaler((0, 16))
 model = make_pipeline(scaler, DPSGDClassifier(classes=range(10)))

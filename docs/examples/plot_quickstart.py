@@ -39,7 +39,7 @@ published = {
 }
 low, high = zip(*(published[name] for name in data.feature_names), strict=True)
 X_train, X_test, y_train, y_test = train_test_split(
-    data.data, data.target, test_size=0.2, random_state=0, stratify=data.target
+    data.data, data.target, test_size=0.2, random_state=0
 )
 
 # %%

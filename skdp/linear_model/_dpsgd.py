@@ -85,7 +85,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         The budget. "auto" is 1.0 where the noise is calibrated, and no budget where
         `noise_multiplier` is given; None is no budget.
     delta : float or "auto", default="auto"
-        The chance that the promise of `epsilon` does not hold. "auto" is
+        What may be added to a probability beyond the factor exp(epsilon). "auto" is
         `min(1e-5, 1 / (2 * n_rows))`.
     noise_multiplier : float or "auto", default="auto"
         Standard deviation of the noise over `clip_threshold`, before any division. "auto"

@@ -66,7 +66,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
     epsilon : float, default=1.0
         The budget.
     delta : float or "auto", default="auto"
-        The chance that the promise of `epsilon` does not hold. "auto" is
+        What may be added to a probability beyond the factor exp(epsilon). "auto" is
         `min(1e-5, 1 / (2 * n_samples))`.
     random_state : int, RandomState or None, default=None
         None draws the noise from the operating system's cryptographic source. An integer makes

@@ -57,7 +57,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
     epsilon : float, default=1.0
         The budget.
     delta : float or "auto", default="auto"
-        The chance that the promise of `epsilon` does not hold. "auto" is
+        What may be added to a probability beyond the factor exp(epsilon). "auto" is
         `min(1e-5, 1 / (2 * n_samples))`.
     bounds : tuple (low, high) or mapping, default=None
         As in `BoundedScaler`: `low` and `high` are each a number, or one number a column; or a

@@ -127,11 +127,11 @@ class AuditDisplay:
             alphas,
             [least(alpha) for alpha in alphas],
             color=BLACK,
-            label=f"least that the claim allows (epsilon {audit.epsilon_claimed:.3g})",
+            label=f"claim (epsilon {audit.epsilon_claimed:.3g})",
         )
         (self.attack_line_,) = ax.plot(
             *_error_rates(audit.scores_out, audit.scores_in),
-            label=f"attack (epsilon at least {audit.epsilon_lower:.3g})",
+            label=f"attack (at least {audit.epsilon_lower:.3g})",
             color=_COLOUR,
         )
         (self.observed_,) = ax.plot(
@@ -141,9 +141,7 @@ class AuditDisplay:
             linestyle="none",
             color=_COLOUR,
         )
-        (self.guess_line_,) = ax.plot(
-            [0, 1], [1, 0], color=GREY, linestyle=":", label="guessing without looking"
-        )
+        (self.guess_line_,) = ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", label="guessing")
         ax.set(
             xlabel="False alarm rate",
             ylabel="Miss rate",

@@ -60,7 +60,7 @@ class BudgetCurveDisplay:
     epsilons : dict of str to ndarray of shape (n_points,)
         For each run, what so many steps cost.
     delta : float
-        The chance that the promise of epsilon does not hold.
+        What may be added to a probability beyond the factor exp(epsilon).
     planned : dict of str to (int, float)
         For each run, the steps that it was planned with, and what they cost; may be empty.
     estimates : dict of str to ndarray of shape (n_points,)
@@ -150,7 +150,7 @@ class BudgetCurveDisplay:
         n_steps : int
             Steps that are planned.
         delta : float, default=1e-5
-            The chance that the promise of epsilon does not hold.
+            What may be added to a probability beyond the factor exp(epsilon).
         budget, max_steps, textbook, ax, line_kw
             As for `from_mechanisms`.
 
@@ -245,7 +245,7 @@ class BudgetCurveDisplay:
             One run: its steps, a `SubsampledGaussian` or `GroupedGaussian`, and any `Gaussian` that
             is released before them. A dict has one run a curve.
         delta : float, default=1e-5
-            The chance that the promise of epsilon does not hold.
+            What may be added to a probability beyond the factor exp(epsilon).
         budget : float or None, default=None
             Epsilon to mark.
         max_steps : int or None, default=None
@@ -379,18 +379,22 @@ class BudgetCurveDisplay:
         found = sorted(int(point.get_xdata()[0]) for point in self.crossings_.values())
         curves = [*self.epsilons.values(), *self.estimates.values()]
         width = math.log(self.steps[-1] / self.steps[0])
+        crowded, lift = False, 0
         for n_steps, following in pairwise([*found, math.inf]):
             text = f"{n_steps:,} steps"
             at = [float(np.interp(n_steps, self.steps, curve)) for curve in curves]
-            leave_room_below(ax, min([self.budget, *(e for e in at if e > 0)]), len(text))
+            was_crowded, crowded = crowded, math.log(following / n_steps) < _CROWDED * width
+            # Two figures on one side stand one above the other.
+            lift = lift + len(text) + 2 if was_crowded and crowded else 0
+            lowest = min([self.budget, *(e for e in at if e > 0)])
+            leave_room_below(ax, lowest, len(text) + lift)
             style = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "zorder": 1}
             ax.plot([n_steps, n_steps], [0.0, self.budget], scaley=False, **style)
-            crowded = math.log(following / n_steps) < _CROWDED * width
             ax.annotate(
                 text,
                 (n_steps, 0.0),
                 xycoords=ax.get_xaxis_transform(),
-                xytext=(-2.0 if crowded else 2.0, 3.0),
+                xytext=(-2.0 if crowded else 2.0, 3.0 + 0.55 * lift * small_text(ax)),
                 textcoords="offset points",
                 rotation=90,
                 horizontalalignment="right" if crowded else "left",

@@ -62,7 +62,7 @@ class PrivacyBudget:
     epsilon : float
         The budget of everything together, above 0.
     delta : float
-        The chance that the promise of epsilon does not hold, strictly between 0 and 1; less than
+        What may be added to a probability beyond the factor exp(epsilon), strictly between 0 and 1; less than
         one over the number of rows. The deltas of the estimators do not matter: all they release is
         priced at this one.
     unit : {"row", "unit"}, default="row"
@@ -138,7 +138,7 @@ class PrivacyBudget:
 
     @property
     def delta(self) -> float:
-        """The chance that the promise of epsilon does not hold."""
+        """What may be added to a probability beyond the factor exp(epsilon)."""
         return self._ledger.rule.delta
 
     @property
