@@ -56,7 +56,7 @@ for epsilon, training in trainings.items():
 #
 # An attacker who already suspects with some probability that you took part may hold a different
 # opinion after seeing the model. Epsilon bounds the change: the odds move by a factor of at most
-# exp(epsilon) either way, apart from outcomes that are rare; delta bounds how much these can matter.
+# exp(epsilon) either way, apart from rare outcomes; delta bounds how much these can matter.
 
 print(f"{'before':>7} " + " ".join(f"{name:>16}" for name in named))
 for before in (0.01, 0.1, 0.5):

@@ -111,7 +111,8 @@ class PrivacyStatement:
         The releases that one row took part in: one tuple for each way in which rows took part, of
         which the dearest counts.
     delta : float or None
-        What may be added to a probability beyond the factor exp(epsilon). None where nothing is noisy.
+        What may be added to a probability beyond the factor exp(epsilon). None where nothing is
+        noisy.
     not_covered : tuple of Gap
         What no promise covers.
     parts : tuple of NoisyPart

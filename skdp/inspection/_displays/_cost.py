@@ -32,7 +32,8 @@ class Cost:
     releases : tuple of mechanisms
         All noisy releases. One of them has no noise where the object was fitted without.
     delta : float or None
-        What may be added to a probability beyond the factor exp(epsilon); None where nothing is noisy.
+        What may be added to a probability beyond the factor exp(epsilon); None where nothing is
+        noisy.
     gaps : tuple of Gap, default=()
         What looked at the rows without noise.
     """

@@ -57,7 +57,8 @@ class PrivacyAccuracyDisplay:
     score_name : str
         What was scored, as the y axis says it.
     delta : float or None, default=None
-        What may be added to a probability beyond the factor exp(epsilon), where all fits have the same.
+        What may be added to a probability beyond the factor exp(epsilon), where all fits have the
+        same.
     not_covered : dict of str to str, default=None
         For each estimator without a promise, what looked at the rows. Its epsilon is only what was
         asked for.

@@ -62,9 +62,9 @@ class PrivacyBudget:
     epsilon : float
         The budget of everything together, above 0.
     delta : float
-        What may be added to a probability beyond the factor exp(epsilon), strictly between 0 and 1; less than
-        one over the number of rows. The deltas of the estimators do not matter: all they release is
-        priced at this one.
+        What may be added to a probability beyond the factor exp(epsilon), strictly between 0 and 1;
+        less than one over the number of rows. The deltas of the estimators do not matter: all they
+        release is priced at this one.
     unit : {"row", "unit"}, default="row"
         Whose data are protected: a row's, or all rows of one unit of `privacy_unit`, such as a
         person. Fits with another unit than the ledger's cannot be on it.

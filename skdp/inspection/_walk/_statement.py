@@ -85,8 +85,9 @@ def privacy_statement(
     fitted : estimator
         Any fitted object.
     delta : float, default=None
-        What may be added to a probability beyond the factor exp(epsilon). None is the largest `delta_` of the
-        noisy parts; where the object kept none of them, the largest that they asked for.
+        What may be added to a probability beyond the factor exp(epsilon). None is the largest
+        `delta_` of the noisy parts; where the object kept none of them, the largest that they asked
+        for.
     n_samples : int, default=None
         Number of rows (or of units of `privacy_unit`) that `fitted` was fitted on, a public number,
         where a search kept no size: with `refit=False`, or around bagged or calibrated models.
