@@ -26,6 +26,7 @@ __all__ = [
     "DiscreetParameters",
     "HtmlWithPrivacy",
     "Interval",
+    "InvalidParameterError",
     "StrOptions",
     "adopt_input_names",
     "epoch_callback",
@@ -217,16 +218,15 @@ def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) 
 @contextlib.contextmanager
 def without_lengths() -> Iterator[None]:
     """Errors raised inside come out without numbers, for data whose number of rows is private."""
-    harmless: Exception | None = None
     try:
         yield
     except ValueError as error:
-        harmless = type(error)(_shorten_lengths(str(error)))
+        # The very same error: one raised in its place would carry it along as its context.
+        error.args = (_shorten_lengths(str(error)),)
+        raise
     except MemoryError:
         # Its message may show the shape of what did not fit.
-        harmless = MemoryError("not enough memory for these data")
-    if harmless is not None:
-        raise harmless
+        raise MemoryError("not enough memory for these data") from None
 
 
 def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
@@ -308,7 +308,7 @@ def epoch_callback(
 
 def _shorten_lengths(message: str) -> str:
     """Drop shapes and lists of lengths, the places where a number of rows may stand."""
-    return re.sub(r"\(?shape=?\s?\([^)]*\)\)?|\[[\d, ]+\]|\d+ sample\(s\)", "...", message)
+    return re.sub(r"\(?shape(?: was)?=?\s?\([^)]*\)\)?|\[[\d, ]+\]|\d+ sample\(s\)", "...", message)
 
 
 def _without_values(error: Exception) -> TypeError | ValueError:

@@ -310,8 +310,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         discreetly = nullcontext if privacy_unit is None else without_lengths
         with discreetly():
             X, y = validate_without_leaks(stand_in, X, y, **_DATA_CHECKS)
-        classes, codes = encode_labels(y, self.classes)
-        units = None if privacy_unit is None else units_of(privacy_unit, X.shape[0])
+            classes, codes = encode_labels(y, self.classes)
+            units = None if privacy_unit is None else units_of(privacy_unit, X.shape[0])
 
         # The promise is built from constructor arguments and public sizes, never from values.
         plan = make_plan(

@@ -102,6 +102,11 @@ def check_arithmetic(gradient: GradientPlan, sizes: Sizes, *, asked: str) -> Non
 
 def check_counts(counts: dict[str, CountPlan | None], *, asked: str) -> None:
     for plan in counts.values():
+        if plan is not None and plan.noise_multiplier < LEAST_NOISE:
+            raise CalibrationError(
+                f"{asked} on so few rows has counts with noise of {plan.noise_multiplier:.3g} "
+                f"times what a row adds, and {LEAST_NOISE:g} is the least: lower epsilon"
+            )
         if plan is not None and plan.noise_multiplier > largest_exact_noise(plan.n_bins):
             raise CalibrationError(
                 f"{asked} on so many rows needs counts with more noise than is exact on their "

@@ -27,7 +27,11 @@ def units_of(privacy_unit: Any, n_rows: int) -> Units:
     ValueError
         Where it is no such array, or an entry is missing.
     """
-    ids = np.asarray(privacy_unit)
+    try:
+        ids = np.asarray(privacy_unit)
+    except (TypeError, ValueError):
+        # Its message shows how many there are.
+        ids = np.empty(())
     if ids.ndim != 1 or len(ids) != n_rows:
         raise ValueError(
             "privacy_unit must be a one-dimensional array with one entry for every row of X: the "

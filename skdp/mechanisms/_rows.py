@@ -188,6 +188,9 @@ def _one_entry_a_place(X: sparse.csr_matrix | sparse.csr_array) -> sparse.csr_ma
     if not own.has_canonical_format:
         # Two entries for one place would each be measured alone and slip past the clip.
         own = own.copy()
+        # The sort keeps no order among entries of one place, so every row is sorted, whatever the
+        # others are like: how a row adds up must not depend on another's order.
+        own.has_sorted_indices = False
         own.sum_duplicates()
         if not np.isfinite(own.data).all():
             raise ValueError(

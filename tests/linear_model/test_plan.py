@@ -8,6 +8,7 @@ import pytest
 
 from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import BudgetExhaustedError, CalibrationError, PrivacyError
+from skdp.linear_model import _plan
 from skdp.linear_model._plan import make_plan, warn_about_weak_promises
 from skdp.mechanisms._counts import NORM_EXPONENTS
 from skdp.mechanisms._plan import SENSITIVITY_FACTOR
@@ -223,3 +224,45 @@ def test_warnings_point_at_whoever_called_fit():
     with pytest.warns(PrivacyWarning) as caught:
         DPSGDClassifier(noise_multiplier=0).fit(rows, [0, 1, 0, 1])
     assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "params", "words"),
+    [
+        ({"n_rows": 10**7}, {"noise_multiplier": 2.0, "batch_size": 4e6}, "above 3,000,000"),
+        ({"n_rows": 10**7, "unit": "unit"}, {"batch_size": 5e5}, "above 400,000, .*units"),
+        (
+            {"n_rows": 10**10, "n_features": 10**4},
+            {"noise_multiplier": 2.0, "batch_size": 2e6, "n_epochs": 1},
+            "too many for a sum",
+        ),
+    ],
+)
+def test_sizes_at_which_rounding_could_show_are_refused(sizes, params, words):
+    """In public numbers, before a row is read."""
+    with pytest.raises(ValueError, match=words):
+        make_plan(DPSGDClassifier(**params), **({"n_features": 20, "n_classes": 2} | sizes))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n_rows", "words"),
+    [(500.0, 2, "on so few rows has counts"), (1e-3, 10**10, "on so many rows needs counts")],
+)
+def test_counts_whose_noise_is_out_of_range_are_refused_too(epsilon, n_rows, words, monkeypatch):
+    """The steps of these plans are within their own limits."""
+    with monkeypatch.context() as patch:
+        patch.setattr(_plan, "check_arithmetic", lambda *args, **kwargs: None)
+        with pytest.raises(CalibrationError, match=words):
+            make_plan(
+                DPSGDClassifier(epsilon=epsilon, delta=1e-9),
+                n_rows=n_rows,
+                n_features=2,
+                n_classes=2,
+            )
+
+
+@pytest.mark.parametrize(("unit", "most"), [("row", 3_000_000), ("unit", 400_000)])
+def test_automatic_batches_stay_within_what_a_sum_may_hold(unit, most):
+    """A hundred million rows or people can be fitted without setting anything."""
+    plan = make_plan(DPSGDClassifier(), n_rows=10**8, n_features=2, n_classes=2, unit=unit)
+    assert plan.gradient.batch_size == most

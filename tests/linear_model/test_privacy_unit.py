@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from skdp import DPSGDClassifier, PrivacyWarning
+from skdp._sklearn import without_lengths
 from skdp.linear_model import _dpsgd
 from skdp.linear_model._privacy_unit import units_of
 from skdp.privacy import get_epsilon
@@ -189,3 +190,41 @@ def test_running_out_of_memory_shows_no_number_of_rows(people, monkeypatch):
             patch.setattr(_dpsgd, name, lambda *args, **kwargs: refuse())
             with pytest.raises(MemoryError, match=r"^not enough memory for these data$"):
                 DPSGDClassifier().fit(X, y, privacy_unit=person)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda X, y, unit: (X, y[:-1], unit),
+        lambda X, y, unit: (X, np.column_stack([y, y]), unit),
+        lambda X, y, unit: (X[:, :, np.newaxis], y, unit),
+        lambda X, y, unit: (X[:, :0], y, unit),
+        lambda X, y, unit: (X, y, unit[:-1]),
+        lambda X, y, unit: (X, y, [[1]] * 136 + [[1, 2]]),
+        lambda X, y, unit: (X, np.full(137, 0.5), unit),
+    ],
+)
+def test_no_error_and_nothing_behind_it_shows_the_number_of_rows(spoil):
+    """A traceback prints the errors that an error was raised from, too."""
+    X, unit = np.arange(411.0).reshape(137, 3) / 411, np.arange(137) // 2
+    X, y, unit = spoil(X, np.arange(137) % 2, unit)
+    with pytest.raises((TypeError, ValueError)) as caught:
+        DPSGDClassifier().fit(X, y, privacy_unit=unit)
+    error = caught.value
+    while error is not None:
+        assert "137" not in str(error)
+        assert "136" not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+def test_lengths_are_cut_out_of_messages():
+    """Every form in which scikit-learn and NumPy name them."""
+    for message in (
+        "Found array with 137 sample(s) (shape=(137, 0)) while a minimum of 1 is required.",
+        "Found input variables with inconsistent numbers of samples: [137, 136]",
+        "The detected shape was (137,) + inhomogeneous part.",
+        "y should be a 1d array, got an array of shape (137, 2) instead.",
+    ):
+        with pytest.raises(ValueError, match=r"\.\.\.") as caught, without_lengths():
+            raise ValueError(message)
+        assert "137" not in str(caught.value)

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+from skdp._sklearn import InvalidParameterError
 from skdp.inspection._walk._account import NOTHING, Account, Seed, releases_of, together
 from skdp.inspection._walk._rules import label
 from skdp.privacy import Gap, NoisyPart
@@ -72,6 +73,8 @@ def account_of_plan(
         releases = estimator._planned_releases(
             n_rows=n_rows, n_features=n_features, n_classes=n_classes, unit=unit
         )
+    except InvalidParameterError:
+        return uncounted(name, "its settings are refused, unless validation was switched off")
     except ValueError:
         # The same refusal met the fit, which then read no row.
         return NOTHING

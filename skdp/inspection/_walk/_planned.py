@@ -103,18 +103,31 @@ def _plan(template: Any, place: Place) -> Account:
             return rule(template, place)
     if offers_releases(template):
         twin = place.twin
-        classes = getattr(twin, "classes_", None)
-        return account_of_plan(
-            template,
-            place.path,
-            n_rows=place.n_rows,
-            n_features=getattr(twin, "n_features_in_", None) if place.columns_known else None,
-            n_classes=None if classes is None else len(classes),
-            twin=twin,
-        )
+        accounts = {
+            account_of_plan(
+                template,
+                place.path,
+                n_rows=place.n_rows,
+                n_features=getattr(twin, "n_features_in_", None) if place.columns_known else None,
+                n_classes=n_classes,
+                twin=twin,
+            ): None
+            for n_classes in _numbers_of_classes(template, twin)
+        }
+        return any_of(accounts) if len(accounts) > 1 else next(iter(accounts))
     if is_free(template):
         return NOTHING
     return Account(gaps=(gap_of(template, place.path),))
+
+
+def _numbers_of_classes(template: Any, twin: Any) -> Iterable[int | None]:
+    """How many classes the rows of a fold may have: it may lack some that all rows have."""
+    classes = getattr(twin, "classes_", None)
+    if classes is None:
+        return [None]
+    if getattr(template, "classes", None) is not None:
+        return [len(classes)]
+    return range(2, len(classes) + 1)
 
 
 def on_folds(splits: Splits, fit_on: Callable[[int | None], Account], owner: str) -> Account:

@@ -47,8 +47,15 @@ def _has_written_knots(splines: Any) -> bool:
 
 
 def _applies_row_by_row(transformer: Any) -> bool:
-    func = transformer.func
+    func, inverse = transformer.func, transformer.inverse_func
+    if transformer.inv_kw_args or not (inverse is None or _is_known_function(inverse)):
+        # `fit` sends rows through the inverse as well.
+        return False
     return func is None or _is_declared_row_wise(func) or _is_elementwise(transformer)
+
+
+def _is_known_function(func: Any) -> bool:
+    return isinstance(func, np.ufunc) or _is_declared_row_wise(func)
 
 
 def _is_elementwise(transformer: Any) -> bool:

@@ -81,8 +81,12 @@ def read_splits(cv: Any, n_rows: int | None, *, stratifies: bool, owner: str) ->
         n_folds = _DEFAULT_FOLDS if cv is None else int(cv)
         gaps = (_looks_at(f"StratifiedKFold of {owner}", "labels", n_folds),) if stratifies else ()
         return Splits((_fold_sizes(n_rows, n_folds),), leaves_out=True, gaps=gaps)
-    if getattr(type(cv), "_splits_units", False):
+    if vars(type(cv)).get("_splits_units", False):
         n_folds = cv.get_n_splits()
+        # Units without rows are dealt out too, and nothing kept which fold they are in.
+        declared = getattr(cv, "units", None)
+        if declared is not None and len(np.unique(declared)) != n_rows:
+            n_rows = None
         return Splits((_fold_sizes(n_rows, n_folds),), leaves_out=True, by_unit=True)
     name = f"{type(cv).__name__} of {owner}"
     if _is(cv, *_BY_LABELS, *_BY_GROUPS):

@@ -90,7 +90,8 @@ def privacy_statement(
         for.
     n_samples : int, default=None
         Number of rows (or of units of `privacy_unit`) that `fitted` was fitted on, a public number,
-        where a search kept no size: with `refit=False`, or around bagged or calibrated models.
+        where a search kept no size: with `refit=False`, or around bagged or calibrated models. With
+        `refit=False` nothing says whether fits had a `privacy_unit`: figures are then about rows.
 
     Returns
     -------
@@ -245,7 +246,7 @@ def _has_other_parts(meta: Any) -> bool:
 
 
 def _stacking(walk: _Walk, stacking: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
-    if _has_other_parts(stacking):
+    if _has_other_parts(stacking) or _is_prefit_since(stacking):
         return Account(gaps=(changed_parts_gap(label(stacking, path)),))
     members = _used(stacking.estimators)
     kept = _parts_on_all_rows(stacking)
@@ -259,14 +260,25 @@ def _stacking(walk: _Walk, stacking: Any, path: tuple[str, ...], n_rows: int | N
         def fit_on(size: int | None) -> Account:
             place = Place(path, size, None, walk.frozen_account)
             twins = dict(kept)
+            templates = (plan(part, place.inside(name, twins[name])) for name, part in members)
             return together(
-                *(plan(part, place.inside(name, twins[name])) for name, part in members)
+                # What was kept has the settings of the fit, whatever was set since.
+                *(plan(part, place.inside(name, part)) for name, part in kept),
+                *(Account(gaps=template.gaps) for template in templates),
             )
 
         splits = read_splits(stacking.cv, n_rows, stratifies=True, owner=owner)
         fits = together(on_folds(splits, fit_on, owner), walk.side_by_side(kept, path, n_rows))
     final = walk.account(stacking.final_estimator_, (*path, "final_estimator"), n_rows)
     return in_sequence(fits, final)
+
+
+def _is_prefit_since(stacking: Any) -> bool:
+    """Whether `cv` says that members were fitted before, and they are not the members."""
+    members = [part for _, part in _used(stacking.estimators)]
+    return isinstance(stacking.cv, str) and any(
+        one is not other for one, other in zip(members, stacking.estimators_, strict=True)
+    )
 
 
 def _calibrated(walk: _Walk, calibrated: Any, path: tuple[str, ...], n_rows: int | None) -> Account:
