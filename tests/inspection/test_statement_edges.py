@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import StackingClassifier
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, KFold
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skdp import DPSGDClassifier, privacy_statement
@@ -114,3 +116,28 @@ def test_an_inverse_that_was_not_declared_is_not_free(data, settings):
     assert privacy_statement(model).epsilon == np.inf
     known = FunctionTransformer(np.arcsinh, inverse_func=np.sinh, check_inverse=False)
     assert privacy_statement(make_pipeline(known, clf()).fit(*data)).covers_everything
+
+
+def test_a_sample_of_a_folds_rows_tears_units_apart(data):
+    """A halving search fits on some rows of a fold, and how many units these hold is private."""
+    person = np.arange(N) // 2
+    search = HalvingGridSearchCV(
+        clf(),
+        {"alpha": [0.0, 0.1]},
+        cv=UnitKFold(2, random_state=0),
+        factor=2,
+        min_resources=60,
+        random_state=0,
+    )
+    search.fit(*data, groups=person, privacy_unit=person)
+    assert privacy_statement(search).epsilon_of_releases == np.inf
+
+
+def test_candidates_that_change_the_columns_leave_automatic_noise_unknown(data):
+    """What "auto" makes of a fold depends on how many columns its candidate had."""
+    columns = ColumnTransformer([("kept", "passthrough", [0, 1, 2])], sparse_threshold=0)
+    grid = {"columns__transformers": [columns.transformers, [("kept", "passthrough", [0])]]}
+    for member, known in ((clf(), True), (DPSGDClassifier(epsilon=1.0), False)):
+        pipeline = Pipeline([("columns", columns), ("member", member)])
+        search = GridSearchCV(pipeline, grid, cv=KFold(2)).fit(*data)
+        assert np.isfinite(privacy_statement(search).epsilon_of_releases) == known

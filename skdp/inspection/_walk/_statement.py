@@ -385,8 +385,9 @@ def _search(walk: _Walk, search: Any, path: tuple[str, ...], n_rows: int | None)
     stratifies = is_classifier(search.estimator)
     splits = read_splits(search.cv, n_rows, stratifies=stratifies, owner=owner)
     folds = on_folds(splits, fit_all, owner)
-    # A sample of a fold's rows holds parts of units, and how many units it holds is private.
-    torn = min(shares) < 1 and "unit" in folds.units
+    # A sample of a fold's rows holds parts of units, and how many units it holds is private. How
+    # many rows a fold has is private too, so it cannot be told whether the sample was all of it.
+    torn = _samples_rows(search) and "unit" in folds.units
     return together(
         Account(gaps=search_gaps(search, path)),
         walk.account(best, inside, n_rows),
@@ -398,10 +399,15 @@ def _search(walk: _Walk, search: Any, path: tuple[str, ...], n_rows: int | None)
 def _shares_of_rows(search: Any, n_rows: int | None) -> list[float]:
     """Of each fit of a search on a fold, the share of the fold's rows that it got."""
     results = search.cv_results_
-    by_rows = getattr(search, "resource", None) == "n_samples" and "n_resources" in results
-    if not by_rows or n_rows is None:
+    if not _samples_rows(search) or n_rows is None:
         return [1.0] * len(results["params"])
     return [n_resources / n_rows for n_resources in results["n_resources"]]
+
+
+def _samples_rows(search: Any) -> bool:
+    """Whether a search fits on samples of a fold's rows, as halving searches do by default."""
+    by_rows = getattr(search, "resource", None) == "n_samples"
+    return by_rows and "n_resources" in search.cv_results_
 
 
 def _known(first: int | None, second: int | None) -> int | None:
