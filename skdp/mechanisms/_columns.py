@@ -7,7 +7,6 @@ contributes nothing in one of them; the number of rows is public.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy import sparse
 
 from skdp.mechanisms._noise import RandomSource
 from skdp.mechanisms._release import ROUNDING_SHARE, NoisyReleases
-from skdp.mechanisms._rows import rows_of
+from skdp.mechanisms._rows import every_row, rows_of
 from skdp.privacy import Gaussian
 
 __all__ = [
@@ -159,7 +158,7 @@ def noisy_moments(
         Noisy sums of `SQUARE_WEIGHT * (t**2 - SQUARE_CENTRE)`.
     """
     total = np.zeros((2, plan.n_columns))
-    for piece in _pieces(X):
+    for _, piece in every_row(rows_of(X)):
         # Rounding keeps order, so the share is at most 1, and t is within [-1, 1].
         share = (np.clip(piece, lower, upper) - lower) / (upper - lower)
         t = 2.0 * share - 1.0
@@ -193,18 +192,11 @@ def noisy_sizes(
     """
     n_bins = len(SIZE_EXPONENTS)
     total = np.zeros(plan.size)
-    for piece in _pieces(X):
+    for _, piece in every_row(rows_of(X)):
         column, value = _entries(piece)
         place = column.astype(np.intp) * n_bins + _size_bins(value)
         total += np.bincount(place[value != 0.0], minlength=plan.size)
     return _released(total, plan, source).reshape(plan.n_columns, n_bins)
-
-
-def _pieces(X) -> Iterator[np.ndarray | sparse.csr_matrix]:
-    """The table in pieces that fit the cache, in double precision where they are arrays."""
-    rows = rows_of(X)
-    for start in range(0, rows.shape[0], rows.rows_per_piece):
-        yield rows.adjacent(start, min(start + rows.rows_per_piece, rows.shape[0]))
 
 
 def _rounded(contribution: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from skdp.mechanisms._sampling import Block
 
-__all__ = ["DenseRows", "Pieces", "SparseRows", "fetch", "in_row_order", "rows_of"]
+__all__ = ["DenseRows", "Pieces", "SparseRows", "every_row", "fetch", "in_row_order", "rows_of"]
 
 # The size of a second-level cache. With fewer rows than these, calls cost more than arithmetic.
 _BYTES_PER_PIECE = 1 << 19
@@ -78,7 +78,7 @@ def fetch(rows: "DenseRows | SparseRows", blocks: Iterable[Block]) -> Iterator[P
     for drawn, stops in blocks:
         if isinstance(drawn, slice):
             for _ in stops:
-                yield _every_row(rows)
+                yield every_row(rows)
             continue
         first = 0
         while first < len(stops):
@@ -220,7 +220,7 @@ def _cut_up(rows: DenseRows | SparseRows, batch: np.ndarray) -> Pieces:
         yield selection, rows.take(selection)
 
 
-def _every_row(rows: DenseRows | SparseRows) -> Pieces:
+def every_row(rows: DenseRows | SparseRows) -> Pieces:
     """View the whole table piece by piece, without gathering anything."""
     for start in range(0, rows.shape[0], rows.rows_per_piece):
         stop = min(start + rows.rows_per_piece, rows.shape[0])
@@ -229,7 +229,7 @@ def _every_row(rows: DenseRows | SparseRows) -> Pieces:
 
 def _norms_by_piece(rows: DenseRows | SparseRows, norms_of) -> np.ndarray:
     norms = np.empty(rows.shape[0])
-    for selection, piece in _every_row(rows):
+    for selection, piece in every_row(rows):
         norms[selection] = norms_of(piece)
     return norms
 
