@@ -1,13 +1,13 @@
-"""Is the promise kept, what did it cost, how does it look?"""
+"""How does it look? Displays; `privacy_statement`, `PrivacyBudget` and `audit_privacy` beside."""
 
-from skdp.inspection._audit._audit import PrivacyAudit, audit_privacy
-from skdp.inspection._displays._audit import AuditDisplay
-from skdp.inspection._displays._budget_curve import BudgetCurveDisplay
-from skdp.inspection._displays._privacy_accuracy import PrivacyAccuracyDisplay
-from skdp.inspection._displays._privacy_profile import PrivacyProfileDisplay
-from skdp.inspection._displays._training_path import TrainingPathDisplay
-from skdp.inspection._ledger._budget import PrivacyBudget
-from skdp.inspection._walk._statement import privacy_statement
+from skdp.audit import PrivacyAudit, audit_privacy
+from skdp.budget import PrivacyBudget
+from skdp.inspection._audit_display import AuditDisplay
+from skdp.inspection._budget_curve import BudgetCurveDisplay
+from skdp.inspection._privacy_accuracy import PrivacyAccuracyDisplay
+from skdp.inspection._privacy_profile import PrivacyProfileDisplay
+from skdp.inspection._training_path import TrainingPathDisplay
+from skdp.statement import privacy_statement
 
 __all__ = [
     "AuditDisplay",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skdp.exceptions import DivergenceError
-from skdp.linear_model._plan import TrainingPlan
+from skdp.linear_model._training_plan import TrainingPlan
 
 __all__ = ["Descent", "average_of_last", "descend", "passes", "stage_ends"]
 

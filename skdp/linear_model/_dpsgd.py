@@ -31,8 +31,8 @@ from skdp.linear_model._descent import Descent, average_of_last, descend, passes
 from skdp.linear_model._first_releases import first_releases
 from skdp.linear_model._labels import encode_labels
 from skdp.linear_model._losses import Loss, loss_for
-from skdp.linear_model._plan import TrainingPlan, make_plan, warn_about_weak_promises
 from skdp.linear_model._privacy_unit import units_of
+from skdp.linear_model._training_plan import TrainingPlan, make_plan, warn_about_weak_promises
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed

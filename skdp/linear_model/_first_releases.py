@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from skdp.linear_model._plan import TrainingPlan
 from skdp.linear_model._start import class_shares, intercept_of, lead_of_largest, typical_norm
+from skdp.linear_model._training_plan import TrainingPlan
 from skdp.mechanisms._counts import CountPlan, noisy_counts, norm_bins
 from skdp.mechanisms._noise import RandomSource, Streams
 from skdp.mechanisms._units import Units

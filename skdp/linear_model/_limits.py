@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from skdp.exceptions import CalibrationError, PrivacyError
 from skdp.mechanisms._counts import CountPlan
-from skdp.mechanisms._plan import MOST_ROWS_A_STEP, MOST_UNITS_A_STEP, GradientPlan
+from skdp.mechanisms._gradient_plan import MOST_ROWS_A_STEP, MOST_UNITS_A_STEP, GradientPlan
 from skdp.mechanisms._release import (
     LEAST_NOISE,
     largest_exact_noise,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from skdp.mechanisms._plan import GradientPlan
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._rows import Pieces, fetch, rows_of
 from skdp.mechanisms._sampling import Block
 

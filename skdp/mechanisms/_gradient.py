@@ -8,8 +8,8 @@ from it costs more.
 import numpy as np
 
 from skdp.mechanisms._clipping import ClippedGradient
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._noise import RandomSource
-from skdp.mechanisms._plan import GradientPlan
 from skdp.mechanisms._release import NoisyReleases
 from skdp.mechanisms._sampling import poisson_blocks
 from skdp.mechanisms._unit_clipping import UnitGradient

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from skdp.mechanisms._clipping import clip_residuals, residual_limits, row_scale
-from skdp.mechanisms._plan import GradientPlan
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._rows import rows_of
 from skdp.mechanisms._sampling import Block
 from skdp.mechanisms._units import Units

@@ -30,8 +30,8 @@ from scipy import sparse
 
 from skdp.linear_model._losses import loss_for
 from skdp.mechanisms._gradient import NoisyGradient
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._noise import SystemSource, random_source
-from skdp.mechanisms._plan import GradientPlan
 
 N_RUNS = 9
 RATE = 0.1

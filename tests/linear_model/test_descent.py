@@ -7,8 +7,8 @@ import pytest
 
 from skdp.exceptions import DivergenceError
 from skdp.linear_model._descent import average_of_last, descend, passes, stage_ends
-from skdp.linear_model._plan import TrainingPlan
-from skdp.mechanisms._plan import COUNT_WEIGHT, GradientPlan
+from skdp.linear_model._training_plan import TrainingPlan
+from skdp.mechanisms._gradient_plan import COUNT_WEIGHT, GradientPlan
 
 
 def plan_with(n_steps=8, *, average=False, rate=0.5, alpha=0.0, noise=1.0, column=1.0):

@@ -9,9 +9,9 @@ import pytest
 from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import BudgetExhaustedError, CalibrationError, PrivacyError
 from skdp.linear_model import _plan
-from skdp.linear_model._plan import make_plan, warn_about_weak_promises
+from skdp.linear_model._training_plan import make_plan, warn_about_weak_promises
 from skdp.mechanisms._counts import NORM_EXPONENTS
-from skdp.mechanisms._plan import SENSITIVITY_FACTOR
+from skdp.mechanisms._gradient_plan import SENSITIVITY_FACTOR
 from skdp.privacy import SubsampledGaussian, get_epsilon
 
 

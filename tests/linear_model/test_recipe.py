@@ -10,7 +10,7 @@ from skdp.linear_model._recipe import (
     slower_where_one_class_leads,
     textbook_hyperparameters,
 )
-from skdp.mechanisms._plan import MOST_ROWS_A_STEP
+from skdp.mechanisms._gradient_plan import MOST_ROWS_A_STEP
 from skdp.privacy import calibrate_noise_multiplier
 
 AUTO = {

@@ -9,7 +9,7 @@ from scipy import sparse
 from skdp.linear_model._losses import Logistic, Softmax
 from skdp.mechanisms import _rows
 from skdp.mechanisms._clipping import ClippedGradient, row_scale
-from skdp.mechanisms._plan import GradientPlan
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._sampling import EVERY_ROW, Block
 
 HUGE = np.finfo(np.float64).max

@@ -9,13 +9,13 @@ from scipy import sparse, stats
 from skdp.linear_model._losses import Logistic, Softmax
 from skdp.mechanisms import _rows
 from skdp.mechanisms._gradient import NoisyGradient
-from skdp.mechanisms._noise import SeededSource
-from skdp.mechanisms._plan import (
+from skdp.mechanisms._gradient_plan import (
     COUNT_WEIGHT,
     SENSITIVITY_FACTOR,
     GradientPlan,
     multiplier_for_gradient,
 )
+from skdp.mechanisms._noise import SeededSource
 from skdp.mechanisms._release import ROUNDING_SHARE, grid_spacing
 from skdp.mechanisms._sampling import poisson_blocks
 

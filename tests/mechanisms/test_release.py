@@ -8,13 +8,13 @@ from scipy import stats
 from scipy.special import ndtr
 
 from skdp.mechanisms import _noise, _rows
-from skdp.mechanisms._noise import SeededSource, SystemSource
-from skdp.mechanisms._plan import (
+from skdp.mechanisms._gradient_plan import (
     COUNT_WEIGHT,
     MOST_ROWS_A_STEP,
     MOST_UNITS_A_STEP,
     SENSITIVITY_FACTOR,
 )
+from skdp.mechanisms._noise import SeededSource, SystemSource
 from skdp.mechanisms._release import (
     LEAST_NOISE,
     ROUNDING_SHARE,

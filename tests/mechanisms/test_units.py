@@ -9,7 +9,7 @@ from scipy import sparse
 from skdp.linear_model._losses import Logistic, Softmax
 from skdp.mechanisms import _unit_clipping
 from skdp.mechanisms._counts import CountPlan, noisy_counts, norm_bins
-from skdp.mechanisms._plan import COUNT_WEIGHT, SENSITIVITY_FACTOR, GradientPlan
+from skdp.mechanisms._gradient_plan import COUNT_WEIGHT, SENSITIVITY_FACTOR, GradientPlan
 from skdp.mechanisms._release import ROUNDING_SHARE
 from skdp.mechanisms._sampling import EVERY_ROW, Block
 from skdp.mechanisms._unit_clipping import UnitGradient

@@ -16,14 +16,14 @@ import pytest
 
 from skdp import DPSGDClassifier
 from skdp.linear_model import _dpsgd, _first_releases, _plan
-from skdp.linear_model._plan import TrainingPlan
 from skdp.linear_model._start import intercept_of
+from skdp.linear_model._training_plan import TrainingPlan
 from skdp.mechanisms import _clipping, _gradient, _noise, _release, _unit_clipping
 from skdp.mechanisms._clipping import ClippedGradient
 from skdp.mechanisms._counts import CountPlan
 from skdp.mechanisms._gradient import NoisyGradient
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._noise import SeededSource, Streams
-from skdp.mechanisms._plan import GradientPlan
 from skdp.mechanisms._release import NoisyReleases
 from skdp.mechanisms._sampling import Block
 from skdp.mechanisms._units import Units

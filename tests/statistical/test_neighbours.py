@@ -24,8 +24,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from skdp.mechanisms import _counts
 from skdp.mechanisms._counts import CountPlan, norm_bins
+from skdp.mechanisms._gradient_plan import COUNT_WEIGHT
 from skdp.mechanisms._noise import Streams
-from skdp.mechanisms._plan import COUNT_WEIGHT
 from skdp.mechanisms._release import NoisyReleases
 
 

@@ -19,8 +19,8 @@ from sklearn.base import clone
 from skdp import DPSGDClassifier
 from skdp.linear_model._losses import loss_for
 from skdp.mechanisms._gradient import NoisyGradient
+from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._noise import SeededSource, random_source
-from skdp.mechanisms._plan import GradientPlan
 from skdp.mechanisms._release import grid_spacing
 
 FALSE_ALARM = 1e-6

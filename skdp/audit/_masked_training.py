@@ -1,0 +1,224 @@
+"""Training as `DPSGDClassifier.fit` trains, on rows of which some contribute nothing.
+
+An audit compares two worlds: one row takes part, or it is masked. `fit` has no masked rows, so the
+same parts are put together here, and the audit checks once that the outcome is that of `fit`, to
+the last bit. Beside each release stands what the rows other than the canaries added to it: the
+promise holds against an attacker who knows all of that, batches included.
+"""
+
+import dataclasses
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skdp.linear_model._descent import descend
+from skdp.linear_model._first_releases import first_releases
+from skdp.linear_model._losses import Loss
+from skdp.linear_model._training_plan import TrainingPlan
+from skdp.mechanisms._gradient import NoisyGradient
+from skdp.mechanisms._gradient_plan import GradientPlan
+from skdp.mechanisms._noise import RandomSource, Streams
+
+__all__ = ["Table", "World", "number_from", "stack_rows"]
+
+
+class Table(NamedTuple):
+    """Rows with the canaries last.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+        Rows.
+    codes : ndarray of int of shape (n_rows,)
+        Their classes, as places in the label set.
+    n_canaries : int
+        How many of the last rows are canaries.
+    """
+
+    X: np.ndarray | sparse.csr_matrix
+    codes: np.ndarray
+    n_canaries: int
+
+
+class World:
+    """One data set of an audit, in which some of the canaries contribute nothing.
+
+    Parameters
+    ----------
+    table : Table
+        All rows, canaries included.
+    present : ndarray of bool of shape (n_canaries,)
+        Which canaries take part; the others are masked.
+    plan : TrainingPlan
+        What runs.
+    loss : Loss
+        Of the model.
+    fit_intercept : bool
+        Whether the model has an intercept.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        present: np.ndarray,
+        plan: TrainingPlan,
+        loss: Loss,
+        *,
+        fit_intercept: bool,
+    ):
+        n_others = len(table.codes) - table.n_canaries
+        taking_part = np.concatenate([np.ones(n_others, dtype=bool), present])
+        self._X = table.X
+        self._plan = plan
+        self._loss = _MaskedLoss(loss)
+        self._fit_intercept = fit_intercept
+        # In counts, a class of -1 and a row of zeros are no row at all.
+        self._codes = np.where(taking_part, table.codes, -1)
+        self._counted_rows = _zeroed(table.X, ~taking_part)
+        targets = loss.targets(table.codes)
+        self._targets = np.where(taking_part, targets, -1)
+        self._targets_of_others = np.where(np.arange(len(targets)) < n_others, targets, -1)
+
+    def train(
+        self,
+        streams: Streams,
+        watch: Callable[[GradientPlan], Callable[[np.ndarray, np.ndarray], None]] | None = None,
+        *,
+        keep_path: bool = False,
+    ) -> np.ndarray | None:
+        """Train once.
+
+        Parameters
+        ----------
+        streams : Streams
+            All randomness of the run.
+        watch : callable or None
+            Takes the plan that runs after the first releases, and returns what to call at every
+            step with the weights and with the released gradient sum less what the rows other than
+            the canaries added to it.
+        keep_path : bool
+            Whether to return the iterates.
+
+        Returns
+        -------
+        path : ndarray of shape (n_steps, n_weights) or None
+            The iterates.
+        """
+        with np.errstate(all="ignore"):
+            plan, intercept = first_releases(
+                self._plan, self._counted_rows, self._codes, streams, units=None
+            )
+            sampling = _Recorded(streams.open("gradient", "sampling"))
+            noise = streams.open("gradient", "noise")
+            gradient = self._gradient(self._targets, plan.gradient, sampling, noise)
+            if watch is not None:
+                # The same door without noise, with all canaries masked, fed the same batches.
+                silent = dataclasses.replace(plan.gradient, noise_multiplier=0.0)
+                others = self._gradient(self._targets_of_others, silent, sampling.replay(), noise)
+                gradient = _watched(gradient, others, watch(plan.gradient))
+        n_coef = self._X.shape[1] * self._loss.n_outputs
+        start = np.zeros((self._X.shape[1] + self._fit_intercept) * self._loss.n_outputs)
+        start[n_coef:] = intercept
+        return descend(gradient, plan, start=start, n_coef=n_coef, keep_path=keep_path).path
+
+    def _gradient(
+        self, targets: np.ndarray, plan: GradientPlan, sampling: RandomSource, noise: RandomSource
+    ) -> NoisyGradient:
+        return NoisyGradient(
+            self._X,
+            targets,
+            self._loss,
+            plan,
+            sampling=sampling,
+            noise=noise,
+            fit_intercept=self._fit_intercept,
+        )
+
+
+class _MaskedLoss:
+    """A loss under which rows with a target of -1 have no gradient."""
+
+    def __init__(self, loss: Loss):
+        self._loss = loss
+        self.n_outputs = loss.n_outputs
+
+    def residual(self, scores: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        residual = self._loss.residual(scores, targets)
+        residual[targets < 0] = 0.0
+        return residual
+
+
+class _Recorded:
+    """A source for the sampler whose draws can be played again."""
+
+    def __init__(self, source: RandomSource):
+        self._source = source
+        self._draws: deque[np.ndarray] = deque()
+        self._is_replayed = False
+
+    def exponential(self, size: int) -> np.ndarray:
+        draws = self._source.exponential(size)
+        if self._is_replayed:
+            # The sampler works in place.
+            self._draws.append(draws.copy())
+        return draws
+
+    def replay(self) -> "_Replay":
+        self._is_replayed = True
+        return _Replay(self._draws)
+
+
+class _Replay:
+    """Hands out recorded draws in their order."""
+
+    def __init__(self, draws: deque[np.ndarray]):
+        self._draws = draws
+
+    def exponential(self, size: int) -> np.ndarray:
+        return self._draws.popleft()
+
+
+def _watched(
+    gradient: NoisyGradient,
+    others: NoisyGradient,
+    observe: Callable[[np.ndarray, np.ndarray], None],
+) -> Callable[[np.ndarray], np.ndarray]:
+    """The releases of `gradient`, each shown to `observe` on its way."""
+
+    def release_at(weights: np.ndarray) -> np.ndarray:
+        release = gradient(weights)
+        # The last coordinate, the count of clipped rows, is released as a sum over all steps only.
+        observe(weights, release[:-1] - others(weights)[:-1])
+        return release
+
+    return release_at
+
+
+def _zeroed(X: np.ndarray | sparse.csr_matrix, rows: np.ndarray):
+    """The table with zeros in some rows."""
+    if not rows.any():
+        return X
+    if sparse.issparse(X):
+        return sparse.csr_matrix(sparse.diags(np.where(rows, 0.0, 1.0)) @ X)
+    X = X.copy()
+    X[rows] = 0.0
+    return X
+
+
+def stack_rows(X: np.ndarray | sparse.csr_matrix, rows: np.ndarray):
+    """Put dense rows below a table, in its own format and precision."""
+    if sparse.issparse(X):
+        return sparse.csr_matrix(sparse.vstack([X, sparse.csr_matrix(rows, dtype=X.dtype)]))
+    return np.concatenate([X, rows.astype(X.dtype)])
+
+
+def number_from(seed: int | None, *names: str) -> int | None:
+    """A seed of its own for each purpose; None, for fresh entropy, stays None."""
+    if seed is None:
+        return None
+    digest = hashlib.sha256("/".join([str(seed), *names]).encode()).digest()
+    return int.from_bytes(digest[:8], "little")

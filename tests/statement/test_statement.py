@@ -1,0 +1,915 @@
+"""privacy_statement: what is free, what is not covered, and the traps."""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TunedThresholdClassifierCV,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from skdp import DPSGDClassifier, privacy_statement
+from skdp.preprocessing import BoundedScaler, DPMaxAbsScaler, PiecewiseLinearFeatures
+from skdp.privacy import Gaussian, SubsampledGaussian, get_epsilon
+from skdp.statement._free import gap_of, is_free
+
+N = 120
+
+
+def clf(noise=4.0, **rest):
+    return DPSGDClassifier(noise_multiplier=noise, batch_size=12, n_epochs=1, **rest)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(N, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def integers(rng):
+    X = rng.integers(0, 3, size=(N, 2))
+    return X, np.arange(N) % 2
+
+
+def statement(model, data, **fit):
+    return privacy_statement(model.fit(*data, **fit))
+
+
+def names(made):
+    return [gap.name for gap in made.not_covered]
+
+
+def half_of(X):
+    return X / 2
+
+
+def centred(X):
+    return X - X.mean(axis=0)
+
+
+def letters(text):
+    return list(text)
+
+
+def densely(X):
+    return X.toarray() if sparse.issparse(X) else X
+
+
+half_of.row_wise = densely.row_wise = letters.row_wise = True
+
+
+# What stands before, after and beside a private part
+
+
+def test_a_scaler_in_front_voids_the_private_figure(data):
+    """One row moves the scaler, and the scaler moves every other row's gradient."""
+    made = statement(make_pipeline(StandardScaler(), clf()), data)
+    assert names(made) == ["StandardScaler 'standardscaler'"]
+    assert not made.covers_everything
+    assert made.epsilon == math.inf
+    assert made.epsilon_of_releases < 1
+    assert str(made).startswith("No promise for Pipeline(StandardScaler, DPSGDClassifier)")
+    (part,) = made.parts
+    assert part.void_because_of == ("StandardScaler 'standardscaler'",)
+    assert "BoundedScaler" in made.not_covered[0].instead
+
+
+def test_what_stands_behind_or_beside_voids_nothing_but_is_not_covered(data):
+    """The private part never saw its output."""
+    voters = VotingClassifier([("noisy", clf()), ("plain", LogisticRegression())])
+    made = statement(voters, data)
+    assert names(made) == ["LogisticRegression 'plain'"]
+    assert made.epsilon == math.inf
+    assert made.parts[0].void_because_of == ()
+    assert made.not_covered[0].instead == "skdp.DPSGDClassifier"
+
+
+def test_a_gap_deep_inside_a_branch_voids_what_follows(data):
+    columns = ColumnTransformer(
+        [("a", make_pipeline(BoundedScaler(bounds=(-3, 3)), MinMaxScaler()), [0])],
+        remainder="passthrough",
+    )
+    made = statement(make_pipeline(columns, clf()), data)
+    (gap,) = names(made)
+    assert gap == "MinMaxScaler 'columntransformer > a > minmaxscaler'"
+    assert made.parts[0].void_because_of == (gap,)
+
+
+def test_models_without_any_noise_have_no_promise_and_no_releases(data):
+    made = statement(make_pipeline(StandardScaler(), LogisticRegression()), data)
+    assert made.epsilon == math.inf
+    assert made.mechanisms == ()
+    assert made.delta is None
+    assert made.epsilon_of_releases == 0.0
+    assert len(names(made)) == 2
+
+
+def test_training_without_noise_is_not_covered(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = statement(clf(0.0), data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+    assert "without noise" in made.not_covered[0].reason
+
+
+# The written list
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        BoundedScaler(bounds=(-3, 3)),
+        PiecewiseLinearFeatures(),
+        Normalizer(),
+        Binarizer(),
+        PolynomialFeatures(),
+        SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
+        SplineTransformer(knots=np.array([[-2.0] * 3, [0.0] * 3, [2.0] * 3])),
+        FunctionTransformer(),
+        FunctionTransformer(np.tanh),
+        FunctionTransformer(half_of),
+        "passthrough",
+    ],
+)
+def test_what_learns_nothing_is_free(data, step):
+    model = make_pipeline(step, clf()).fit(*data)
+    made = privacy_statement(model)
+    assert made.covers_everything
+    assert made.epsilon == model[-1].epsilon_
+
+
+@pytest.mark.parametrize("kind", [OneHotEncoder, OrdinalEncoder])
+def test_categories_that_are_written_down_are_free(integers, kind):
+    model = make_pipeline(kind(categories=[[0, 1, 2]] * 2), clf()).fit(*integers)
+    assert privacy_statement(model).epsilon == model[-1].epsilon_
+
+
+def test_hashing_is_free():
+    texts = ["one two", "two three"] * 60
+    labels = np.arange(N) % 2
+    for settings in ({}, {"analyzer": letters}, {"tokenizer": letters, "token_pattern": None}):
+        hashing = HashingVectorizer(n_features=16, **settings)
+        model = make_pipeline(hashing, clf()).fit(texts, labels)
+        assert privacy_statement(model).covers_everything
+    model = make_pipeline(FeatureHasher(8), clf()).fit([{"a": 1}, {"b": 2}] * 60, labels)
+    assert privacy_statement(model).covers_everything
+
+
+def test_free_parts_alone_cost_nothing(data):
+    made = statement(make_pipeline(BoundedScaler(bounds=(-3, 3)), Normalizer()), data)
+    assert made.epsilon == 0.0
+    assert made.covers_everything
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        SimpleImputer(),
+        SimpleImputer(strategy="constant", fill_value=0.0),
+        SimpleImputer(strategy="constant", keep_empty_features=True, add_indicator=True),
+        SplineTransformer(n_knots=3),
+        FunctionTransformer(centred),
+        FunctionTransformer(lambda X: X),
+        QuantileTransformer(n_quantiles=10),
+        KBinsDiscretizer(3, encode="ordinal", strategy="uniform"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_what_learns_or_may_learn_is_not_covered(data, step):
+    """A constant imputer looks too: for columns that are empty, or have gaps."""
+    made = statement(make_pipeline(step, clf()), data)
+    assert names(made) == [f"{type(step).__name__} '{type(step).__name__.lower()}'"]
+    assert made.epsilon == math.inf
+    assert made.parts[0].void_because_of
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(),
+        OneHotEncoder(categories=[[0, 1, 2]] * 2, min_frequency=10),
+        OneHotEncoder(categories=[[0, 1, 2]] * 2, max_categories=2),
+        OrdinalEncoder(),
+        OrdinalEncoder(categories=[[0, 1, 2]] * 2, min_frequency=10),
+    ],
+)
+def test_categories_that_are_found_or_counted_are_not_covered(integers, encoder):
+    made = statement(make_pipeline(encoder, clf()), integers)
+    assert made.epsilon == math.inf
+    assert "categories written down" in made.not_covered[0].instead
+
+
+class Unknown(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X
+
+
+class MeanScaler(BoundedScaler):
+    """A subclass of a free class may do anything."""
+
+
+class Sneaky(DPSGDClassifier):
+    """A private classifier with a fit of its own, which says nothing of it."""
+
+    def fit(self, X, y):
+        return super().fit(X / np.abs(X).max(), y)
+
+
+def test_anything_unknown_is_not_covered(data):
+    assert not statement(make_pipeline(Unknown(), clf()), data).covers_everything
+    assert not statement(make_pipeline(MeanScaler(bounds=(-3, 3)), clf()), data).covers_everything
+
+
+def test_a_private_subclass_with_its_own_fit_must_say_what_it_releases(data):
+    """The inherited answer is about the inherited fit."""
+    made = statement(Sneaky(noise_multiplier=4.0), data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+    assert "_privacy_releases" in made.not_covered[0].instead
+
+
+class Centred(DPMaxAbsScaler):
+    """Its fit is the private one, its transform mixes rows."""
+
+    def transform(self, X):
+        return centred(super().transform(X))
+
+
+class Keeping(DPSGDClassifier):
+    """Learns more than its fit says."""
+
+    def keep(self, X):
+        self.rows_ = X
+        return self
+
+
+class Claiming(DPSGDClassifier):
+    """Says what another class's fit releases."""
+
+    def _privacy_releases(self):
+        return []
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(Centred(), clf()),
+        Keeping(noise_multiplier=4.0),
+        Claiming(noise_multiplier=4.0),
+    ],
+)
+def test_a_subclass_that_inherits_a_private_fit_is_unknown_all_the_same(data, model):
+    """It may do anything with the rows in the methods that it overrides or adds."""
+    made = statement(model, data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+    assert "it is a subclass" in made.not_covered[0].reason
+
+
+class Models(ClassifierMixin, BaseEstimator):
+    """A meta-estimator that nobody knows, with a list of models, or one that it makes in fit."""
+
+    def __init__(self, models=()):
+        self.models = models
+
+    def fit(self, X, y):
+        self.fitted_ = {"all": [model.fit(X, y) for model in self.models or [clf()]]}
+        self.classes_ = self.fitted_["all"][0].classes_
+        return self
+
+    def predict(self, X):
+        return self.fitted_["all"][0].predict(X)
+
+
+@pytest.mark.parametrize("model", [Models([clf(), clf()]), Models()])
+def test_noisy_parts_that_are_no_parameters_have_no_total_either(data, model):
+    """In a list, or made in fit: nobody counted them."""
+    assert statement(model, data).epsilon_of_releases == math.inf
+    votes = VotingClassifier([("a", model), ("b", clf())])
+    assert statement(votes, data).epsilon_of_releases == math.inf
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        FunctionTransformer(np.frompyfunc(lambda value: value, 1, 1)),
+        FunctionTransformer(np.linalg._umath_linalg.det),
+        FunctionTransformer(np.tanh, kw_args={"out": np.empty((N, 3))}),
+        FunctionTransformer(np.modf),
+        FunctionTransformer(np.cumsum),
+        HashingVectorizer(analyzer=lambda text: text.split()),
+        HashingVectorizer(tokenizer=str.split, token_pattern=None),
+        HashingVectorizer(preprocessor=str.lower),
+    ],
+)
+def test_functions_that_may_remember_or_mix_rows_are_not_free(step):
+    """A ufunc of Python, one with a signature, and one that writes into an array that it keeps."""
+    assert not is_free(step)
+    assert "row_wise" in gap_of(step, ()).instead
+
+
+def test_noisy_parts_inside_something_unknown_have_no_total(data):
+    """They cannot be counted, so no sum is given of the others either."""
+
+    class Wrapper(BaseEstimator):
+        def __init__(self, estimator=None):
+            self.estimator = estimator
+
+        def fit(self, X, y):
+            self.model_ = self.estimator.fit(X, y)
+            return self
+
+        def predict(self, X):
+            return self.model_.predict(X)
+
+    made = statement(Wrapper(clf()), data)
+    assert made.epsilon_of_releases == math.inf
+    assert privacy_statement(AdaBoostClassifier(n_estimators=2).fit(*data)).mechanisms == ()
+
+
+def test_columns_that_a_function_chose_are_not_covered(data):
+    """It may have looked at the rows, as may one that selects by type; names are public."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data[0], columns=["a", "b", "c"])
+
+    def of(columns):
+        step = ColumnTransformer(
+            [("some", Normalizer(), columns)], remainder="passthrough", sparse_threshold=0
+        )
+        return statement(make_pipeline(step, clf()), (frame, data[1]))
+
+    assert of(["a", "b"]).covers_everything
+    assert of(make_column_selector(pattern="a|b")).covers_everything
+    for columns in (lambda X: ["a"], make_column_selector(dtype_include=float)):
+        made = of(columns)
+        assert names(made) == ["the columns of 'columntransformer > some'"]
+        assert made.parts[0].void_because_of
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("parts", "settings", "covered"),
+    [
+        ([("a", Normalizer(), [0])], {}, False),
+        ([("a", DPMaxAbsScaler(epsilon=1.0), [0])], {"sparse_threshold": 1.0}, False),
+        ([("a", Normalizer(), [0])], {"sparse_threshold": 0.0}, True),
+        ([("a", make_pipeline(Normalizer(), Normalizer()), [0])], {}, False),
+        ([("none", BoundedScaler(bounds=(0, 1)), [])], {}, False),
+        (
+            [("a", make_pipeline(FunctionTransformer(densely), BoundedScaler((0, 1))), [0])],
+            {},
+            False,
+        ),
+    ],
+)
+def test_sparse_rows_are_counted_whichever_way_the_count_went(
+    rng, density, form, parts, settings, covered
+):
+    """Nothing on the object says whether the rows were sparse."""
+    X = rng.uniform(0.1, 1, size=(N, 3)) * (rng.uniform(size=(N, 3)) <= density)
+    columns = ColumnTransformer(parts, remainder="passthrough", **settings)
+    made = statement(make_pipeline(columns, clf()), (form(X), np.arange(N) % 2))
+    assert made.covers_everything == covered
+    assert covered or names(made) == ["sparse_threshold of ColumnTransformer 'columntransformer'"]
+
+
+def test_a_part_that_refuses_sparse_rows_shows_that_they_were_dense(data):
+    """Of an array, all columns have one form; those of a frame may differ."""
+    pandas = pytest.importorskip("pandas")
+    parts = [("a", BoundedScaler(bounds=(-3, 3)), [0]), ("b", Normalizer(), [1])]
+    model = make_pipeline(ColumnTransformer(parts, remainder="passthrough"), clf())
+    assert statement(model, data).covers_everything
+    frame = pandas.DataFrame(data[0], columns=["a", "b", "c"])
+    assert not statement(model, (frame, data[1])).covers_everything
+    bounded = ColumnTransformer(parts[:1], remainder="passthrough")
+    assert statement(make_pipeline(bounded, clf()), (frame, data[1])).covers_everything
+
+
+@pytest.mark.parametrize(
+    ("encoder", "settings", "covered"),
+    [
+        (OneHotEncoder(categories=[[0, 1, 2]]), {}, True),
+        (OneHotEncoder(categories=[[0, 1, 2]], handle_unknown="ignore"), {}, False),
+        (OneHotEncoder(categories=[[0, 1, 2]], drop="first"), {}, False),
+        (OneHotEncoder(categories=[[0, 1, 2]], drop="first", sparse_output=False), {}, True),
+        (OneHotEncoder(categories=[[0, 1, 2]], drop="first"), {"sparse_threshold": 0}, True),
+    ],
+)
+def test_a_form_of_the_output_that_depends_on_the_rows_is_not_covered(
+    integers, encoder, settings, covered
+):
+    """ColumnTransformer counts entries to choose between dense and sparse, and keeps the answer."""
+    columns = ColumnTransformer([("one", encoder, [0])], remainder="passthrough", **settings)
+    made = statement(make_pipeline(columns, clf()), integers)
+    assert made.covers_everything == covered
+    assert covered or names(made) == ["sparse_threshold of ColumnTransformer 'columntransformer'"]
+
+
+# What callbacks see
+
+
+class TenSteps(ClassifierMixin, BaseEstimator):
+    """A private estimator of ten noisy steps, of which it took `n_steps_`."""
+
+    def __init__(self, n_steps=10):
+        self.n_steps = n_steps
+
+    def fit(self, X, y):
+        self.n_steps_ = self.n_steps
+        self.classes_ = np.unique(y)
+        self.delta_ = 1e-5
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def _privacy_releases(self):
+        return [Gaussian(9.0), SubsampledGaussian(4.0, 0.1, 10)]
+
+
+def test_a_number_of_steps_that_a_callback_chose_is_not_covered(data):
+    """It may have looked at one row, and what it chose moves all that the model says."""
+    assert statement(TenSteps(), data).covers_everything
+    made = statement(TenSteps(7), data)
+    assert names(made) == ["the number of steps of TenSteps"]
+    assert made.not_covered[0].voids_what_follows
+    assert math.isfinite(made.epsilon_of_releases)
+
+
+def test_callbacks_that_stay_on_any_part_are_not_covered(data):
+    """They hold what they were given; what follows them is as private as before."""
+    model = VotingClassifier([("a", make_pipeline(Normalizer(), TenSteps())), ("b", clf())])
+    model.fit(*data)
+    assert privacy_statement(model).covers_everything
+    model.estimators_[0]._skl_callbacks = [object()]
+    made = privacy_statement(model)
+    assert names(made) == ["the callbacks of Pipeline 'a'"]
+    assert not made.not_covered[0].voids_what_follows
+    model.estimators_[0]._skl_callbacks = []
+    assert privacy_statement(model).covers_everything
+
+
+def test_a_progress_bar_is_covered(data):
+    """It is given neither rows nor models, and never asks to stop."""
+    callback = pytest.importorskip("sklearn.callback", reason="came with scikit-learn 1.9")
+    model = DPSGDClassifier().fit(*data)
+    model.set_callbacks(callback.ProgressBar())
+    assert privacy_statement(model).covers_everything
+    model.set_callbacks(callback.ProgressBar(), callback.ScoringMonitor(scoring="accuracy"))
+    assert not privacy_statement(model).covers_everything
+
+
+def test_callbacks_on_a_template_of_fits_that_were_not_kept_are_not_covered(data):
+    """They saw these fits, and are on the object still."""
+    member = TenSteps()
+    model = StackingClassifier([("a", member)], final_estimator=clf(), cv=KFold(2)).fit(*data)
+    assert "the callbacks of TenSteps 'a'" not in names(privacy_statement(model))
+    member._skl_callbacks = [object()]
+    assert "the callbacks of TenSteps 'a'" in names(privacy_statement(model))
+
+
+def test_a_callback_that_stops_by_a_row_leaves_no_promise(data):
+    """Whether it stays on the model or not."""
+    pytest.importorskip("sklearn.callback")
+    X, y = data
+
+    class StopsByARow:
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+            return bool(X[0, 0] != 0)
+
+    model = clf().set_params(n_epochs=3).set_callbacks(StopsByARow()).fit(X, y)
+    assert names(privacy_statement(model)) == [
+        "the number of steps of DPSGDClassifier",
+        "the callbacks of DPSGDClassifier",
+    ]
+    assert privacy_statement(model.set_callbacks()).epsilon == math.inf
+
+
+# Seeds
+
+
+def test_a_seed_that_was_taken_away_after_the_fit_is_not_covered(data):
+    """Whoever set it knows it still."""
+    model = clf(random_state=3).fit(*data)
+    model.set_params(random_state=None)
+    made = privacy_statement(model)
+    assert names(made) == ["DPSGDClassifier"]
+    assert made.epsilon == math.inf
+
+
+@pytest.mark.parametrize("seed", [0, np.int64(7), np.random.RandomState(1)])
+def test_a_seed_on_the_object_is_not_covered(data, seed):
+    """It regenerates the noise; without it, the releases cost what they cost."""
+    model = clf(random_state=seed).fit(*data)
+    made = privacy_statement(model)
+    assert names(made) == ["DPSGDClassifier"]
+    assert made.epsilon == math.inf
+    assert made.epsilon_of_releases == model.epsilon_
+    assert "random_state=None" in made.not_covered[0].instead
+
+
+def test_the_statement_does_not_pass_the_seed_on(data):
+    made = statement(clf(random_state=918273645), data)
+    assert "918273645" not in str(made) + made._repr_html_() + json.dumps(made.to_dict())
+
+
+def test_a_seed_in_front_does_not_void_what_follows(data):
+    made = statement(GridSearchCV(clf(random_state=0), {}, cv=KFold(2)), data)
+    assert all(part.void_because_of == () for part in made.parts)
+    made = statement(make_pipeline(DPMaxAbsScaler(epsilon=1.0, random_state=0), clf()), data)
+    assert names(made) == ["DPMaxAbsScaler 'dpmaxabsscaler'"]
+    assert all(part.void_because_of == () for part in made.parts)
+
+
+@pytest.mark.parametrize("seed", [0, np.random.RandomState(1)])
+def test_fits_that_share_a_seed_have_no_total(data, rng, seed):
+    """Their noise cancels in differences: folds, members of OneVsRest, voters with one integer."""
+    X = rng.normal(size=(N, 3))
+    three = X, np.argmax(X, axis=1)
+    models = [
+        (GridSearchCV(clf(random_state=seed), {}, cv=KFold(2)), data),
+        (OneVsRestClassifier(clf(random_state=seed)), three),
+        (VotingClassifier([(name, clf(random_state=seed)) for name in "ab"]), data),
+    ]
+    for model, rows in models:
+        made = statement(model, rows)
+        assert made.epsilon_of_releases == math.inf
+        assert "the noise of DPSGDClassifier" in names(made)
+        assert any("share noise" in gap.reason for gap in made.not_covered)
+
+
+def test_fits_with_different_seeds_have_a_total(data):
+    """For readers who have no seed, noise from different integers is independent."""
+    made = statement(
+        VotingClassifier([("a", clf(random_state=1)), ("b", clf(random_state=2))]), data
+    )
+    assert made.epsilon == math.inf
+    assert made.epsilon_of_releases == get_epsilon(clf().fit(*data).mechanisms_ * 2, 1e-5)
+
+
+def test_a_seed_that_an_ensemble_set_is_not_covered(data):
+    """BaggingClassifier writes integers into members whose random_state was None."""
+    made = statement(BaggingClassifier(clf(), n_estimators=2), data)
+    assert names(made) == ["DPSGDClassifier 'estimators_'", "BaggingClassifier"]
+    assert made.epsilon == math.inf
+
+
+def test_weights_of_a_bag_are_not_covered(data):
+    """They stay on the ensemble, and one weight moves which other rows are drawn."""
+    bags = BaggingClassifier(clf(), n_estimators=2).fit(*data)
+    if not hasattr(bags, "_sample_weight"):
+        pytest.skip("this scikit-learn draws rows without looking at weights")
+    made = statement(BaggingClassifier(clf(), 2), data, sample_weight=np.arange(1.0, N + 1))
+    assert "sample_weight of BaggingClassifier" in names(made)
+    assert made.epsilon_of_releases == math.inf
+
+
+def test_bags_that_were_added_later_cannot_be_counted(data):
+    """The ensemble remembers the draws of its last fit alone."""
+    bags = BaggingClassifier(clf(), n_estimators=2, warm_start=True, random_state=0).fit(*data)
+    made = statement(bags.set_params(n_estimators=3), data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+    assert any("warm_start" in gap.reason for gap in made.not_covered)
+    bags = BaggingClassifier(LogisticRegression(), n_estimators=2, warm_start=True).fit(*data)
+    made = statement(bags.set_params(n_estimators=3), data)
+    assert names(made)[0] == "LogisticRegression 'estimators_'"
+
+
+def test_out_of_bag_scores_are_not_covered(data):
+    """They are exact, and the predictions of each training row are kept."""
+    model = BaggingClassifier(clf(), n_estimators=5, oob_score=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = statement(model, data)
+    assert any("oob_score" in gap.reason for gap in made.not_covered)
+
+
+# Parts that were changed
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        VotingClassifier([("a", clf()), ("b", clf())]),
+        StackingClassifier([("a", clf()), ("b", clf())], final_estimator=clf(), cv=KFold(2)),
+    ],
+)
+def test_members_that_were_dropped_after_the_fit_leave_no_promise(data, model):
+    """The settings do not say any more what was fitted, though the fitted members stay."""
+    model.fit(*data)
+    made = privacy_statement(model.set_params(a="drop"))
+    assert names(made) == [f"the parts of {type(model).__name__}"]
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+
+
+def test_what_a_frozen_part_leaves_uncovered_voids_what_follows_it(data):
+    """It was fitted on the rows before, and moves them now."""
+    frozen = FrozenEstimator(StandardScaler().fit(data[0]))
+    made = statement(make_pipeline(frozen, clf()), data)
+    (gap,) = names(made)
+    assert gap == "StandardScaler 'frozenestimator > estimator'"
+    assert made.parts[0].void_because_of == (gap,)
+
+
+# Searches and splitters
+
+
+def test_a_threshold_is_free_where_it_is_given_and_not_covered_where_it_is_tuned(data):
+    """Tuning looks at exact scores."""
+    model = FixedThresholdClassifier(make_pipeline(Normalizer(), clf()), threshold=0.1)
+    made = statement(model, data)
+    assert made.covers_everything
+    assert made.epsilon == model.estimator_[-1].epsilon_
+    assert made.parts[0].name == "DPSGDClassifier 'estimator > dpsgdclassifier'"
+    assert str(made).startswith("Privacy statement for FixedThresholdClassifier(Pipeline(")
+    assert privacy_statement(model, n_samples=N) == made
+    plain = FixedThresholdClassifier(LogisticRegression()).fit(*data)
+    assert names(privacy_statement(plain)) == ["LogisticRegression 'estimator'"]
+    tuned = TunedThresholdClassifierCV(clf(), cv=KFold(2))
+    made = statement(tuned, data)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+
+
+def test_fits_on_folds_are_planned_for_the_unit_of_the_one_that_was_kept(data):
+    """What "auto" means depends on it."""
+
+    class Planned(OfUnits):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+        def _privacy_releases(self):
+            return [Gaussian(9.0)]
+
+        def _planned_releases(self, *, unit, **sizes):
+            assert unit == "unit"
+            return [Gaussian(9.0)]
+
+    made = statement(GridSearchCV(Planned(noise_multiplier=4.0), {}, cv=FoldsOfUnits(3)), data)
+    assert made.epsilon_of_releases == get_epsilon([Gaussian(9.0)] * 3, 1e-5)
+
+
+def test_a_choice_and_its_scores_are_not_covered(data):
+    """Even of one candidate the scores are exact."""
+    made = statement(GridSearchCV(clf(), {}, cv=KFold(3)), data)
+    assert names(made) == ["the choice of GridSearchCV", "the scores of GridSearchCV"]
+    assert "best_params_" in made.not_covered[0].reason
+    assert "all that it predicts" in made.not_covered[0].reason
+    assert made.epsilon == math.inf
+    assert str(made).startswith("No promise for GridSearchCV(DPSGDClassifier)")
+
+
+def test_one_flipped_label_moves_other_rows_between_stratified_folds(data):
+    """The reason for the rule: rows of KFold stay where they are."""
+    X, y = data
+
+    def fold_of_each_row(cv, labels):
+        fold = np.empty(N, dtype=int)
+        for number, (_, test) in enumerate(cv.split(X, labels)):
+            fold[test] = number
+        return fold
+
+    def others_moved(cv, row):
+        flipped = y.copy()
+        flipped[row] = 1 - flipped[row]
+        moved = fold_of_each_row(cv, y) != fold_of_each_row(cv, flipped)
+        moved[row] = False
+        return moved.sum()
+
+    assert max(others_moved(StratifiedKFold(5), row) for row in range(N)) > 0
+    assert max(others_moved(KFold(5), row) for row in range(N)) == 0
+
+
+@pytest.mark.parametrize(
+    ("cv", "fold_sizes"),
+    [
+        (None, [96] * 4),
+        (3, [80] * 2),
+        (StratifiedKFold(3), [80] * 2),
+        (RepeatedStratifiedKFold(n_splits=3, n_repeats=2), [80] * 4),
+        (StratifiedShuffleSplit(2, test_size=0.25), [90] * 2),
+    ],
+)
+def test_splitters_that_look_at_labels_are_not_covered(data, cv, fold_sizes):
+    """The default of searches is one. The figure is what folds by position would have cost."""
+    made = statement(GridSearchCV(clf(), {}, cv=cv), data)
+    (gap,) = (gap for gap in made.not_covered if "Stratified" in gap.name)
+    assert "looking at the labels" in gap.reason
+    assert "KFold(" in gap.instead
+    assert "shuffle=True" in gap.instead
+    folds = [part for part in made.parts if "folds" in part.name]
+    assert folds[0].void_because_of == (gap.name,)
+    releases = list(clf().fit(*data).mechanisms_)
+    for size in fold_sizes:
+        releases += clf()._planned_releases(n_rows=size, n_features=3, n_classes=2)
+    assert made.epsilon_of_releases == pytest.approx(get_epsilon(releases, 1e-5), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [GroupKFold(3), GroupShuffleSplit(2), LeaveOneGroupOut(), StratifiedGroupKFold(3)],
+)
+def test_splitters_that_look_at_groups_have_no_total(data, cv):
+    """The sizes of their folds are facts about the rows."""
+    made = statement(GridSearchCV(clf(), {}, cv=cv), data, groups=np.arange(N) % 6)
+    assert any(gap.name.startswith(type(cv).__name__) for gap in made.not_covered)
+    assert made.epsilon == made.epsilon_of_releases == math.inf
+
+
+def test_listed_splits_may_have_been_made_from_the_rows(data):
+    """Their sizes are known, and a row may be in all of them; how they were made is not known."""
+    listed = list(StratifiedKFold(3).split(*data))
+    for cv in (listed, PredefinedSplit(np.arange(N) % 3)):
+        made = statement(GridSearchCV(clf(), {}, cv=cv), data)
+        assert any("nothing says that the splits" in gap.reason for gap in made.not_covered)
+        releases = list(clf().fit(*data).mechanisms_)
+        releases += clf()._planned_releases(n_rows=80, n_features=3, n_classes=2) * 3
+        assert made.epsilon_of_releases == pytest.approx(get_epsilon(releases, 1e-5), rel=1e-9)
+
+
+def test_splits_that_are_used_up_or_of_an_unknown_kind_have_no_total(data):
+    class Halves(KFold):
+        pass
+
+    for cv in (KFold(2).split(data[0]), Halves(2)):
+        made = statement(GridSearchCV(clf(), {}, cv=cv), data)
+        assert made.epsilon_of_releases == math.inf
+    twice = [(np.r_[:60, :60], np.arange(60, 120))]
+    made = statement(GridSearchCV(clf(), {}, cv=twice), data)
+    assert made.epsilon_of_releases == math.inf
+
+
+def test_a_gap_of_a_candidate_that_was_not_chosen_is_listed(data):
+    """Its fits on folds looked at the rows all the same."""
+    bounded = BoundedScaler(bounds=(-3, 3))
+    search = GridSearchCV(
+        make_pipeline(bounded, clf()),
+        {"boundedscaler": [bounded, StandardScaler()]},
+        cv=KFold(2),
+        refit=lambda results: 0,
+    )
+    made = statement(search, data)
+    assert "StandardScaler 'estimator > boundedscaler'" in names(made)
+    void = {part.name: bool(part.void_because_of) for part in made.parts}
+    assert void == {
+        "DPSGDClassifier 'estimator > dpsgdclassifier'": False,
+        "DPSGDClassifier 'estimator > dpsgdclassifier', fits on folds": True,
+    }
+
+
+def test_calibration_on_listed_folds_may_hold_a_row_more_than_once(data):
+    """Listed folds are not followed: theirs may repeat a row, or have been made from the rows."""
+    folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    made = statement(CalibratedClassifierCV(clf(), cv=folds), data)
+    releases = clf()._planned_releases(n_rows=60, n_features=3, n_classes=2) * 2
+    assert made.epsilon_of_releases == pytest.approx(get_epsilon(releases, 1e-5), rel=1e-9)
+    twice = [(np.r_[train, train], test) for train, test in folds]
+    made = statement(CalibratedClassifierCV(clf(), cv=twice), data)
+    assert made.epsilon_of_releases == math.inf
+
+
+# Units
+
+
+class OfUnits(DPSGDClassifier):
+    """Stands for a fit that protected units of `privacy_unit`."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.unit_ = "unit"
+        return self
+
+    def _privacy_releases(self):
+        return list(self.mechanisms_)
+
+
+class FoldsOfUnits(KFold):
+    """Stands for a splitter that deals out whole units."""
+
+    _splits_units = True
+
+
+def of_units():
+    return OfUnits(noise_multiplier=4.0, batch_size=12, n_epochs=1)
+
+
+def test_the_statement_names_the_unit(data):
+    made = statement(of_units(), data)
+    assert made.unit == "unit"
+    assert "one unit" in made.neighbours
+    assert privacy_statement(clf().fit(*data)).unit == "row"
+
+
+def test_parts_with_different_units_are_not_covered_together(data):
+    made = statement(VotingClassifier([("a", clf()), ("b", of_units())]), data)
+    assert names(made) == ["the unit of privacy"]
+    assert made.epsilon == math.inf
+
+
+@pytest.mark.parametrize(
+    ("model", "cv", "fits"),
+    [
+        (of_units, FoldsOfUnits(3), True),
+        (of_units, KFold(3), False),
+        (clf, FoldsOfUnits(3), False),
+    ],
+)
+def test_folds_and_fits_must_be_about_the_same_unit(data, model, cv, fits):
+    """With folds of rows, one unit is in every fold's training rows."""
+    made = statement(GridSearchCV(model(), {}, cv=cv), data)
+    assert math.isfinite(made.epsilon_of_releases) == fits
+    assert any("same unit" in gap.reason for gap in made.not_covered) != fits
+
+
+def test_bags_of_rows_tear_units_apart(data):
+    made = statement(BaggingClassifier(of_units(), n_estimators=2), data)
+    assert any("same unit" in gap.reason for gap in made.not_covered)
+
+
+# Forms and errors
+
+
+def test_a_statement_of_anything_is_ready_for_json(data):
+    made = statement(GridSearchCV(make_pipeline(StandardScaler(), clf()), {}, cv=3), data)
+    values = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    assert values["epsilon"] == "inf"
+    assert values["versions"] == [values["version"]]
+    assert "No promise" in made._repr_html_()
+
+
+def test_what_is_not_fitted_has_no_statement():
+    with pytest.raises(NotFittedError):
+        privacy_statement(clf())
+    with pytest.raises(TypeError):
+        privacy_statement("a model")
+
+
+def test_settings_are_checked_by_name(data):
+    model = clf().fit(*data)
+    with pytest.raises(ValueError, match="delta must lie"):
+        privacy_statement(model, delta=0)
+    with pytest.raises(ValueError, match="n_samples must be"):
+        privacy_statement(model, n_samples=0)
+
+
+def test_a_statement_reads_no_row_and_changes_nothing(data):
+    """It is made from public numbers, whoever makes it and however often."""
+    search = GridSearchCV(clf(), {"alpha": [0.0, 0.1]}, cv=KFold(3, shuffle=True)).fit(*data)
+    first = privacy_statement(search)
+    assert privacy_statement(search) == first
