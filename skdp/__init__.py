@@ -5,18 +5,20 @@ from typing import TYPE_CHECKING, Any
 
 from skdp import linear_model, preprocessing, privacy
 from skdp._version import __version__
+from skdp.budget import PrivacyBudget
 from skdp.exceptions import PrivacyWarning
 from skdp.linear_model import DPSGDClassifier
+from skdp.statement import privacy_statement
 
 if TYPE_CHECKING:
-    from skdp import inspection, model_selection
-    from skdp.inspection import PrivacyBudget, privacy_statement
+    from skdp import audit, inspection, model_selection
 
 __all__ = [
     "DPSGDClassifier",
     "PrivacyBudget",
     "PrivacyWarning",
     "__version__",
+    "audit",
     "inspection",
     "linear_model",
     "model_selection",
@@ -28,10 +30,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what training does not need when it is asked for, so that training starts sooner."""
-    if name in ("inspection", "model_selection"):
+    if name in ("audit", "inspection", "model_selection"):
         return importlib.import_module(f"skdp.{name}")
-    if name in ("PrivacyBudget", "privacy_statement"):
-        return getattr(importlib.import_module("skdp.inspection"), name)
     raise AttributeError(f"module 'skdp' has no attribute {name!r}")
 
 

@@ -5,14 +5,10 @@ print a value taken from the data, passes through here; the rest of the package 
 interface only.
 """
 
-import contextlib
-import copy
 import functools
-import html
 import importlib.util
 import re
-from collections.abc import Callable, Iterator
-from numbers import Number
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,27 +17,20 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.validation import validate_data
 
 __all__ = [
-    "N_WRAPPERS_OF_FIT",
     "CallbackSupport",
-    "DiscreetParameters",
-    "HtmlWithPrivacy",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
-    "adopt_input_names",
     "epoch_callback",
     "fit_context",
-    "replace_fitted",
     "validate_without_leaks",
     "with_callbacks",
-    "without_lengths",
 ]
 
 fit_context = _fit_context
 
 if importlib.util.find_spec("sklearn.callback") is None:
-    # Before scikit-learn 1.9. Wrappers between `fit` and its caller: one validates parameters.
-    N_WRAPPERS_OF_FIT = 1
+    # Before scikit-learn 1.9.
 
     class CallbackSupport:
         """Nothing: this scikit-learn has no callbacks."""
@@ -51,8 +40,6 @@ if importlib.util.find_spec("sklearn.callback") is None:
         return method
 
 else:
-    # One more wrapper ends callbacks.
-    N_WRAPPERS_OF_FIT = 2
 
     class CallbackSupport:
         """scikit-learn's support of callbacks, imported when there are any.
@@ -138,48 +125,6 @@ _MESSAGES_TO_SHORTEN = {
 }
 
 
-class DiscreetParameters:
-    """Errors about a parameter never print a table that was passed in its place by mistake."""
-
-    def _validate_params(self) -> None:
-        harmless = None
-        try:
-            super()._validate_params()
-        except InvalidParameterError as error:
-            message = str(error)
-            name = re.match(r"The '(\w+)' parameter", message)
-            value = getattr(self, name[1], None) if name else None
-            if not isinstance(value, (Number, str, type(None))):
-                instead = f" Got an object of type {type(value).__name__} instead."
-                message = re.sub(r" Got .*", instead, message, flags=re.DOTALL)
-            harmless = type(error)(message)
-        if harmless is not None:
-            raise harmless
-
-
-class HtmlWithPrivacy(DiscreetParameters):
-    """Puts what a fit promises under scikit-learn's HTML view of the estimator.
-
-    The class says what it promises in `_privacy_summary()`, a list of lines, empty before `fit`.
-    """
-
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + self._privacy_html()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._privacy_html()
-        return bundle
-
-    def _privacy_html(self) -> str:
-        lines = self._privacy_summary()
-        if not lines:
-            return ""
-        style = "font-family: sans-serif; font-size: 0.85em; margin: 0.4em 0; line-height: 1.4"
-        return f'<div style="{style}">' + "<br>".join(map(html.escape, lines)) + "</div>"
-
-
 def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Run scikit-learn's `validate_data`; its errors never show a value of the data.
 
@@ -213,52 +158,6 @@ def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) 
         harmless = _without_values(error)
     # Raised out here, so that the original is not kept as the context of the new one.
     raise harmless
-
-
-@contextlib.contextmanager
-def without_lengths() -> Iterator[None]:
-    """Errors raised inside come out without numbers, for data whose number of rows is private."""
-    try:
-        yield
-    except ValueError as error:
-        # The very same error: one raised in its place would carry it along as its context.
-        error.args = (_shorten_lengths(str(error)),)
-        raise
-    except MemoryError:
-        # Its message may show the shape of what did not fit.
-        raise MemoryError("not enough memory for these data") from None
-
-
-def adopt_input_names(estimator: BaseEstimator) -> tuple[BaseEstimator, Any]:
-    """Return a stand-in to validate against, and a function that reads what it learned.
-
-    `fit` validates against the stand-in and copies the names over at the very end, so a fit that
-    is refused or interrupted leaves the last fitted state whole.
-    """
-    stand_in = copy.copy(estimator)
-
-    def learned() -> dict[str, Any]:
-        names = ("n_features_in_", "feature_names_in_")
-        return {name: vars(stand_in)[name] for name in names if name in vars(stand_in)}
-
-    return stand_in, learned
-
-
-def replace_fitted(estimator: BaseEstimator, names: dict[str, Any], **fitted: Any) -> None:
-    """Replace the fitted state by a new one, whole: an interrupted fit leaves the old.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets the attributes; those of an earlier fit go.
-    names : dict
-        Fitted attributes by name, such as those that `adopt_input_names` learned.
-    **fitted : dict
-        The other ones.
-    """
-    kept = {name: value for name, value in vars(estimator).items() if not name.endswith("_")}
-    # One assignment, so that an interrupt finds either the old state or the new one.
-    estimator.__dict__ = {**kept, **names, **fitted}
 
 
 def epoch_callback(
@@ -304,11 +203,6 @@ def epoch_callback(
         return stop
 
     return after_epoch
-
-
-def _shorten_lengths(message: str) -> str:
-    """Drop shapes and lists of lengths, the places where a number of rows may stand."""
-    return re.sub(r"\(?shape(?: was)?=?\s?\([^)]*\)\)?|\[[\d, ]+\]|\d+ sample\(s\)", "...", message)
 
 
 def _without_values(error: Exception) -> TypeError | ValueError:

@@ -1,9 +1,7 @@
 """The two attacks of an audit: many canaries in one run, or one canary in many runs."""
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +9,7 @@ from scipy.special import ndtri
 from sklearn.base import clone
 
 from skdp._sklearn import validate_without_leaks
-from skdp.audit._canaries import Evidence, orthogonal_rows, wrong_rows
+from skdp.audit._canaries import orthogonal_rows, wrong_rows
 from skdp.audit._confidence import (
     ClaimFamily,
     epsilon_of_accuracy,
@@ -27,10 +25,9 @@ from skdp.linear_model import DPSGDClassifier
 from skdp.linear_model._labels import encode_labels
 from skdp.linear_model._losses import loss_for
 from skdp.linear_model._training_plan import make_plan
-from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._noise import Streams
 
-__all__ = ["Outcome", "Subject", "attack_many_runs", "attack_one_run"]
+__all__ = ["Subject", "attack_many_runs", "attack_one_run"]
 
 _DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 # Canaries are longer than the threshold by this much, so that a residual of a third is clipped.
@@ -38,22 +35,6 @@ _LENGTH = 3.0
 _MOST_CANARY_NUMBERS = 10**7
 _MOST_CANARIES = 1000
 _SHARES_OF_GUESSES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
-
-
-class Outcome(NamedTuple):
-    """What an attack observed, and the bounds that follow; see `PrivacyAudit`."""
-
-    epsilon_lower: float
-    epsilon_lower_unassuming: float
-    n_canaries: int
-    n_runs: int
-    n_guesses: int
-    n_correct: int
-    false_alarm_rate: float
-    miss_rate: float
-    budget_used: float
-    scores_in: np.ndarray
-    scores_out: np.ndarray
 
 
 class Subject:
@@ -115,38 +96,20 @@ class Subject:
         fit_intercept = self.claim.fit_intercept
         return World(table, present, self._plan, self.loss, fit_intercept=fit_intercept)
 
-    def watch(self, rows: np.ndarray, codes: np.ndarray) -> "_Watch":
-        """Gather evidence on these canaries."""
-        fit_intercept = self.claim.fit_intercept
-        return _Watch(partial(Evidence, rows, codes, self.loss, fit_intercept=fit_intercept))
-
     def _check_that_worlds_train_as_fit_does(self, fit_seed: int) -> None:
         """What is attacked must be what the user runs."""
         nobody = Table(self.X, self.codes, 0)
-        path = self.world(nobody, np.zeros(0, dtype=bool)).train(
-            Streams(fit_seed, self._owner), keep_path=True
-        )
+        world = self.world(nobody, np.zeros(0, dtype=bool))
+        path = world.path(Streams(fit_seed, self._owner))
         coef = np.swapaxes(self.claim.coef_path_, 1, 2).reshape(len(path), -1)
         if not np.array_equal(path[:, : coef.shape[1]], coef):
             raise RuntimeError(
                 f"the audit does not train as {self._owner}.fit does, so its figures would say "
-                "nothing about it: audit the class without its changes to fit"
+                "nothing about it: audit the class without changes to its fit"
             )
 
 
-class _Watch:
-    """Opens the evidence of a run once its plan is known."""
-
-    def __init__(self, open_evidence: Callable[[GradientPlan], Evidence]):
-        self._open_evidence = open_evidence
-        self.evidence: Evidence | None = None
-
-    def __call__(self, plan: GradientPlan) -> Callable[[np.ndarray, np.ndarray], None]:
-        self.evidence = self._open_evidence(plan)
-        return self.evidence.observe
-
-
-def attack_one_run(subject: Subject, error: float, n_canaries: int | str) -> Outcome:
+def attack_one_run(subject: Subject, error: float, n_canaries: int | str) -> dict[str, Any]:
     """Guess the coins of many canaries from one path.
 
     Parameters
@@ -157,6 +120,11 @@ def attack_one_run(subject: Subject, error: float, n_canaries: int | str) -> Out
         How often the bounds may exceed a true claim.
     n_canaries : int or "auto"
         How many.
+
+    Returns
+    -------
+    outcome : dict
+        The fields of `PrivacyAudit` that the attack knows.
     """
     claim, family = subject.claim, subject.family
     mu = _distance_of(family.advantage(1.0))
@@ -169,31 +137,26 @@ def attack_one_run(subject: Subject, error: float, n_canaries: int | str) -> Out
     rows = orthogonal_rows(m, subject.X.shape[1], length, rng)
     codes = np.arange(m) % subject.n_classes
     present = rng.random(m) < 0.5
-    watch = subject.watch(rows, codes)
-    subject.world(subject.table(rows, codes), present).train(subject.streams("one run"), watch)
-    scores = watch.evidence.log_ratios()
+    world = subject.world(subject.table(rows, codes), present)
+    evidence = world.evidence(subject.streams("one run"), rows, codes)
+    scores = evidence.log_ratios()
     guessed = np.argsort(-np.abs(scores), kind="stable")[:n_guesses]
     n_correct = int(np.count_nonzero((scores[guessed] > 0.0) == present[guessed]))
     unassuming = epsilon_of_guesses(m, n_guesses, n_correct, claim.delta_, error)
     in_family = family.least_epsilon(
         lambda factor: guesses_refute(family.miss_rate(factor), m, n_guesses, n_correct, error)
     )
-    return Outcome(
-        epsilon_lower=max(unassuming, in_family),
-        epsilon_lower_unassuming=unassuming,
-        n_canaries=m,
-        n_runs=1,
-        n_guesses=n_guesses,
-        n_correct=n_correct,
-        false_alarm_rate=_share(scores[~present] > 0.0),
-        miss_rate=_share(scores[present] <= 0.0),
-        budget_used=float(np.sqrt(np.mean(watch.evidence.budget_used() ** 2))),
-        scores_in=scores[present],
-        scores_out=scores[~present],
-    )
+    return {
+        **_bounds_and_rates(unassuming, in_family, scores[present], scores[~present]),
+        "n_canaries": m,
+        "n_runs": 1,
+        "n_guesses": n_guesses,
+        "n_correct": n_correct,
+        "budget_used": float(np.sqrt(np.mean(evidence.budget_used() ** 2))),
+    }
 
 
-def attack_many_runs(subject: Subject, error: float, n_runs: int) -> Outcome:
+def attack_many_runs(subject: Subject, error: float, n_runs: int) -> dict[str, Any]:
     """Tell runs with one worst-case canary from runs without it.
 
     "In" is said where that is the likelier: a threshold that no run has set, and the one at which
@@ -207,6 +170,11 @@ def attack_many_runs(subject: Subject, error: float, n_runs: int) -> Outcome:
         How often the bounds may exceed a true claim.
     n_runs : int
         Runs with the canary, and as many without.
+
+    Returns
+    -------
+    outcome : dict
+        The fields of `PrivacyAudit` that the attack knows.
     """
     row, code, budget_used = _strongest_canary(subject)
     table = subject.table(row, code)
@@ -215,37 +183,42 @@ def attack_many_runs(subject: Subject, error: float, n_runs: int) -> Outcome:
         world = subject.world(table, np.array([side]))
         scores[side] = np.empty(n_runs)
         for run in range(n_runs):
-            watch = subject.watch(row, code)
-            name = f"{'with' if side else 'without'} canary/{run}"
-            world.train(subject.streams(name), watch)
-            scores[side][run] = watch.evidence.log_ratios()[0]
+            streams = subject.streams(f"{'with' if side else 'without'} canary/{run}")
+            scores[side][run] = world.evidence(streams, row, code).log_ratios()[0]
     n_correct = int(np.count_nonzero(scores[True] > 0.0) + np.count_nonzero(scores[False] <= 0.0))
     accuracy = lower_accuracy(n_correct, 2 * n_runs, error)
     family = subject.family
     unassuming = epsilon_of_accuracy(accuracy, subject.claim.delta_)
     in_family = family.least_epsilon(lambda factor: family.advantage(factor) < 2 * accuracy - 1)
-    return Outcome(
-        epsilon_lower=max(unassuming, in_family),
-        epsilon_lower_unassuming=unassuming,
-        n_canaries=1,
-        n_runs=2 * n_runs,
-        n_guesses=2 * n_runs,
-        n_correct=n_correct,
-        false_alarm_rate=_share(scores[False] > 0.0),
-        miss_rate=_share(scores[True] <= 0.0),
-        budget_used=budget_used,
-        scores_in=scores[True],
-        scores_out=scores[False],
-    )
+    return {
+        **_bounds_and_rates(unassuming, in_family, scores[True], scores[False]),
+        "n_canaries": 1,
+        "n_runs": 2 * n_runs,
+        "n_guesses": 2 * n_runs,
+        "n_correct": n_correct,
+        "budget_used": budget_used,
+    }
+
+
+def _bounds_and_rates(
+    unassuming: float, in_family: float, scores_in: np.ndarray, scores_out: np.ndarray
+) -> dict[str, Any]:
+    """What both attacks report in the same way; "in" is said of scores above 0."""
+    return {
+        "epsilon_lower": max(unassuming, in_family),
+        "epsilon_lower_unassuming": unassuming,
+        "false_alarm_rate": _share(scores_out > 0.0),
+        "miss_rate": _share(scores_in <= 0.0),
+        "scores_in": scores_in,
+        "scores_out": scores_out,
+    }
 
 
 def _strongest_canary(subject: Subject) -> tuple[np.ndarray, np.ndarray, float]:
     """The candidate whose gradients are longest over one training without it."""
     rows, codes = wrong_rows(subject.X, subject.codes, subject.n_classes)
-    watch = subject.watch(rows, codes)
     world = subject.world(subject.table(rows[:1], codes[:1]), np.array([False]))
-    world.train(subject.streams("choice of canary"), watch)
-    used = watch.evidence.budget_used()
+    used = world.evidence(subject.streams("choice of canary"), rows, codes).budget_used()
     best = int(np.argmax(used))
     return rows[best : best + 1], codes[best : best + 1], float(used[best])
 
@@ -278,8 +251,8 @@ def _number_of_guesses(m: int, mu: float, error: float) -> int:
     canary's log likelihood ratio is then normal with mean `mu^2 / 2` towards the truth and
     variance `mu^2`, and the surest ones are guessed.
     """
-    ratios = mu * mu / 2.0 + mu * np.linspace(-6.0, 6.0, 4001)
-    weights = np.exp(-(np.linspace(-6.0, 6.0, 4001) ** 2) / 2.0)
+    grid = np.linspace(-6.0, 6.0, 4001)
+    ratios, weights = mu * mu / 2.0 + mu * grid, np.exp(-(grid**2) / 2.0)
     order = np.argsort(-np.abs(ratios))
     mass = np.cumsum(weights[order]) / weights.sum()
     right = np.cumsum((weights * (ratios > 0.0))[order]) / weights.sum()

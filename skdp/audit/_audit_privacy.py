@@ -1,7 +1,7 @@
 """audit_privacy: how much does this training really leak?
 
 An accountant proves an upper bound on epsilon from what the code is meant to do. An audit plays the
-attacker against what the code does, and turns the attacker's success into a lower bound. It can
+adversary against what the code does, and turns the adversary's success into a lower bound. It can
 show that a promise is broken; it can never show that one is kept.
 """
 
@@ -53,18 +53,18 @@ class PrivacyAudit:
     n_runs : int
         Trainings that were attacked, over both worlds.
     n_guesses, n_correct : int
-        How often the attacker said "in" or "out", and how often he was right.
+        How often the adversary said "in" or "out", and how often they were right.
     false_alarm_rate, miss_rate : float
         Observed shares of scores above 0 where the canary was out, and of others where it was in,
-        canaries on which the attacker abstained included.
+        canaries on which the adversary abstained included.
     budget_used : float
         Length of the attacked gradients over the most that the clip allows, mean square root: 1
         for the strongest canaries.
     mechanisms : tuple
         The claimed releases.
     scores_in, scores_out : ndarray
-        The attacker's log likelihood ratios for canaries that were in, and that were out; above 0
-        he says "in".
+        The adversary's log likelihood ratios for canaries that were in, and that were out; above 0
+        they say "in".
 
     Examples
     --------
@@ -133,11 +133,11 @@ def audit_privacy(
 ) -> PrivacyAudit:
     """Attack the training, and bound from below how much it leaks.
 
-    Some rows are replaced by canaries, whose gradients the attacker knows. He sees every iterate,
-    knows all other rows and which of them each batch held, and says which canaries took part. A
+    Some rows are replaced by canaries, whose gradients the adversary knows. They see every iterate,
+    know all other rows and which of them each batch held, and say which canaries took part. A
     canary that does not take part is masked: it contributes nothing to any release, and number of
     rows, plan and noise stay the same. That is the neighbour the promise is about, and the
-    attacker is no stronger than the one it holds against.
+    adversary is no stronger than the one it holds against.
 
     - "one_run": many canaries, each in or out by a fair coin, in one training [1]_ [2]_. Quick,
       and weak on small data: it may miss most of a leak.
@@ -145,7 +145,7 @@ def audit_privacy(
       trainings with it and as many without [3]_. Close to the claim, at the price of the runs.
 
     The lower bound above the claim means, with the given confidence, that the promise is broken.
-    Below it, nothing is shown: an attacker may have been unlucky, or may have been clumsy.
+    Below it, nothing is shown: the adversary may have been unlucky, or may have been clumsy.
 
     **The audit itself is not private.** It reads the rows without noise, so no promise covers what
     it returns. Run it to test the software, on data like your own or where the rows are kept.
@@ -181,7 +181,8 @@ def audit_privacy(
     Raises
     ------
     TypeError
-        Where `estimator` is no DPSGDClassifier; transform the rows first to audit a pipeline's.
+        Where `estimator` is no DPSGDClassifier, or of a subclass, whose own `fit` may release
+        other things; transform the rows first to audit a pipeline's.
     ValueError
         Where a parameter or the data cannot be used.
     skdp.exceptions.PrivacyError
@@ -194,7 +195,7 @@ def audit_privacy(
 
     See Also
     --------
-    AuditDisplay : Draws the attacker's errors against those that the claim allows.
+    AuditDisplay : Draws the adversary's errors against those that the claim allows.
 
     Notes
     -----
@@ -208,7 +209,7 @@ def audit_privacy(
     is used. A claim that holds is a member of the family, so it is exceeded with chance
     `1 - confidence` at most, assumption or none.
 
-    The attacker's statistic is the log likelihood ratio of the path: for several canaries, the
+    The adversary's statistic is the log likelihood ratio of the path: for several canaries, the
     best linear estimate. Number of guesses and thresholds are set before the attack.
 
     References
@@ -247,7 +248,7 @@ def audit_privacy(
         confidence=float(confidence),
         method=method,
         mechanisms=claim.mechanisms_,
-        **outcome._asdict(),
+        **outcome,
     )
     if audit.exceeds_claim:
         warnings.warn(
@@ -267,10 +268,16 @@ def _checked_estimator(estimator: Any) -> DPSGDClassifier:
             "rows with its other steps, which must learn nothing from them, and pass the last step "
             "with the transformed rows, audit_privacy(pipeline[-1], rows, y)"
         )
+    owner = type(estimator).__name__
     if not isinstance(estimator, DPSGDClassifier):
         raise TypeError(
-            f"estimator must be a DPSGDClassifier, got {type(estimator).__name__}: audit_privacy "
-            "attacks noisy gradient steps, and knows how those of this class are made"
+            f"estimator must be a DPSGDClassifier, got {owner}: audit_privacy attacks noisy "
+            "gradient steps, and knows how those of this class are made"
+        )
+    if type(estimator) is not DPSGDClassifier:
+        raise TypeError(
+            f"estimator must be a DPSGDClassifier itself, and {owner} is a subclass, whose own fit "
+            "may release other things than the audit attacks: audit the class it comes from"
         )
     return clone(estimator)
 

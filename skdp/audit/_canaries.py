@@ -1,8 +1,8 @@
 """Canaries: rows whose gradients are known, and the evidence that a run leaves of them.
 
 A released sum, less what all other rows added, is noise plus the clipped gradients of the canaries
-that were drawn. The weights at which they were taken are released too, so an attacker knows these
-gradients, and what he observes is a linear model with normal noise.
+that were drawn. The weights at which they were taken are released too, so an adversary knows these
+gradients, and what they observe is a linear model with normal noise.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from what an attacker guessed: numbers in, numbers out.
+"""Lower bounds on epsilon from what an adversary guessed: numbers in, numbers out.
 
 Two readings of one observation. The first assumes nothing: it refutes (epsilon, delta) for every
 mechanism. The second is tighter and assumes that what ran is the claimed mechanism with its noise
@@ -87,7 +87,7 @@ def p_value_of_guesses(
 ) -> float:
     """Bound the chance of so many correct guesses under (epsilon, delta)-differential privacy.
 
-    Each canary is in or out by a fair coin of its own; the attacker guesses some and abstains on
+    Each canary is in or out by a fair coin of its own; the adversary guesses some and abstains on
     the rest. Without delta, correct guesses are at most as many as those about randomised response
     (a binomial with chance `1 / (1 + exp(-epsilon))`); delta adds
     `2 m delta max_i P[v - i <= binomial < v] / i` (Steinke, Nasr and Jagielski 2023, "Privacy
@@ -217,7 +217,7 @@ class ClaimFamily:
         if all(getattr(mechanism, "sample_rate", 1.0) == 1.0 for mechanism in scaled):
             return gaussian_miss_rate(_mu(scaled))
         # Each point of the privacy curve gives two lines below the trade-off curve: Dong, Roth and
-        # Su 2022, Proposition 6. Fewer lines than there might be only make the attacker stronger.
+        # Su 2022, Proposition 6. Fewer lines than there might be only make the adversary stronger.
         advantage = self.advantage(factor)
         deltas = advantage * np.exp(-(np.linspace(0.0, 1.0, _N_LINES) ** 2) * _LOG_OF_LEAST_DELTA)
         epsilons = [0.0, *(get_epsilon(scaled, float(delta)) for delta in deltas[1:])]

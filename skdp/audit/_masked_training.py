@@ -3,7 +3,7 @@
 An audit compares two worlds: one row takes part, or it is masked. `fit` has no masked rows, so the
 same parts are put together here, and the audit checks once that the outcome is that of `fit`, to
 the last bit. Beside each release stands what the rows other than the canaries added to it: the
-promise holds against an attacker who knows all of that, batches included.
+promise holds against an adversary who knows all of that, batches included.
 """
 
 import dataclasses
@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skdp.linear_model._descent import descend
+from skdp.audit._canaries import Evidence
+from skdp.linear_model._descent import Descent, descend
 from skdp.linear_model._first_releases import first_releases
 from skdp.linear_model._losses import Loss
 from skdp.linear_model._training_plan import TrainingPlan
@@ -74,7 +75,7 @@ class World:
         taking_part = np.concatenate([np.ones(n_others, dtype=bool), present])
         self._X = table.X
         self._plan = plan
-        self._loss = _MaskedLoss(loss)
+        self._loss = loss
         self._fit_intercept = fit_intercept
         # In counts, a class of -1 and a row of zeros are no row at all.
         self._codes = np.where(taking_part, table.codes, -1)
@@ -83,55 +84,64 @@ class World:
         self._targets = np.where(taking_part, targets, -1)
         self._targets_of_others = np.where(np.arange(len(targets)) < n_others, targets, -1)
 
-    def train(
-        self,
-        streams: Streams,
-        watch: Callable[[GradientPlan], Callable[[np.ndarray, np.ndarray], None]] | None = None,
-        *,
-        keep_path: bool = False,
-    ) -> np.ndarray | None:
-        """Train once.
+    def path(self, streams: Streams) -> np.ndarray:
+        """Train once with this randomness; return the iterates, of shape (n_steps, n_weights)."""
+        plan, intercept = self._first_releases(streams)
+        sampling, noise = streams.open("gradient", "sampling"), streams.open("gradient", "noise")
+        gradient = self._gradient(self._targets, plan.gradient, sampling, noise)
+        return self._descend(gradient, plan, intercept, keep_path=True).path
 
-        Parameters
-        ----------
-        streams : Streams
-            All randomness of the run.
-        watch : callable or None
-            Takes the plan that runs after the first releases, and returns what to call at every
-            step with the weights and with the released gradient sum less what the rows other than
-            the canaries added to it.
-        keep_path : bool
-            Whether to return the iterates.
+    def evidence(self, streams: Streams, rows: np.ndarray, codes: np.ndarray) -> Evidence:
+        """Train once with this randomness; return what it shows of these canaries.
 
-        Returns
-        -------
-        path : ndarray of shape (n_steps, n_weights) or None
-            The iterates.
+        They may be others than those of the table. Shown are, at every step, the weights and the
+        released gradient sum less what the rows other than the table's canaries added to it.
         """
-        with np.errstate(all="ignore"):
-            plan, intercept = first_releases(
-                self._plan, self._counted_rows, self._codes, streams, units=None
-            )
-            sampling = _Recorded(streams.open("gradient", "sampling"))
-            noise = streams.open("gradient", "noise")
-            gradient = self._gradient(self._targets, plan.gradient, sampling, noise)
-            if watch is not None:
-                # The same door without noise, with all canaries masked, fed the same batches.
-                silent = dataclasses.replace(plan.gradient, noise_multiplier=0.0)
-                others = self._gradient(self._targets_of_others, silent, sampling.replay(), noise)
-                gradient = _watched(gradient, others, watch(plan.gradient))
+        plan, intercept = self._first_releases(streams)
+        sampling = _Recorded(streams.open("gradient", "sampling"))
+        noise = streams.open("gradient", "noise")
+        gradient = self._gradient(self._targets, plan.gradient, sampling, noise)
+        # The same release without noise, with all canaries masked, fed the same batches.
+        silent = dataclasses.replace(plan.gradient, noise_multiplier=0.0)
+        others = self._gradient(self._targets_of_others, silent, _Replay(sampling.draws), noise)
+        evidence = Evidence(
+            rows, codes, self._loss, plan.gradient, fit_intercept=self._fit_intercept
+        )
+
+        def release_at(weights: np.ndarray) -> np.ndarray:
+            release = gradient(weights)
+            # The last coordinate, the count of clipped rows, is released as a sum over all steps.
+            evidence.observe(weights, release[:-1] - others(weights)[:-1])
+            return release
+
+        self._descend(release_at, plan, intercept, keep_path=False)
+        return evidence
+
+    @np.errstate(all="ignore")
+    def _first_releases(self, streams: Streams) -> tuple[TrainingPlan, np.ndarray | float]:
+        return first_releases(self._plan, self._counted_rows, self._codes, streams, units=None)
+
+    def _descend(
+        self,
+        gradient: Callable[[np.ndarray], np.ndarray],
+        plan: TrainingPlan,
+        intercept: np.ndarray | float,
+        *,
+        keep_path: bool,
+    ) -> Descent:
         n_coef = self._X.shape[1] * self._loss.n_outputs
         start = np.zeros((self._X.shape[1] + self._fit_intercept) * self._loss.n_outputs)
         start[n_coef:] = intercept
-        return descend(gradient, plan, start=start, n_coef=n_coef, keep_path=keep_path).path
+        return descend(gradient, plan, start=start, n_coef=n_coef, keep_path=keep_path)
 
+    @np.errstate(all="ignore")
     def _gradient(
         self, targets: np.ndarray, plan: GradientPlan, sampling: RandomSource, noise: RandomSource
     ) -> NoisyGradient:
         return NoisyGradient(
             self._X,
             targets,
-            self._loss,
+            _MaskedLoss(self._loss),
             plan,
             sampling=sampling,
             noise=noise,
@@ -153,23 +163,17 @@ class _MaskedLoss:
 
 
 class _Recorded:
-    """A source for the sampler whose draws can be played again."""
+    """A source for the sampler that keeps its draws."""
 
     def __init__(self, source: RandomSource):
         self._source = source
-        self._draws: deque[np.ndarray] = deque()
-        self._is_replayed = False
+        self.draws: deque[np.ndarray] = deque()
 
     def exponential(self, size: int) -> np.ndarray:
         draws = self._source.exponential(size)
-        if self._is_replayed:
-            # The sampler works in place.
-            self._draws.append(draws.copy())
+        # The sampler works in place.
+        self.draws.append(draws.copy())
         return draws
-
-    def replay(self) -> "_Replay":
-        self._is_replayed = True
-        return _Replay(self._draws)
 
 
 class _Replay:
@@ -180,22 +184,6 @@ class _Replay:
 
     def exponential(self, size: int) -> np.ndarray:
         return self._draws.popleft()
-
-
-def _watched(
-    gradient: NoisyGradient,
-    others: NoisyGradient,
-    observe: Callable[[np.ndarray, np.ndarray], None],
-) -> Callable[[np.ndarray], np.ndarray]:
-    """The releases of `gradient`, each shown to `observe` on its way."""
-
-    def release_at(weights: np.ndarray) -> np.ndarray:
-        release = gradient(weights)
-        # The last coordinate, the count of clipped rows, is released as a sum over all steps only.
-        observe(weights, release[:-1] - others(weights)[:-1])
-        return release
-
-    return release_at
 
 
 def _zeroed(X: np.ndarray | sparse.csr_matrix, rows: np.ndarray):

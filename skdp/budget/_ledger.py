@@ -1,13 +1,17 @@
 """What stands in a privacy ledger: an account of releases that never changes, only gives new ones.
 
-Public numbers alone: names of classes, mechanisms, and random marks that tell fits apart.
+Public numbers alone: names of classes, mechanisms, and random marks that tell fits apart. Records
+are only ever added, each with a hash over itself and all before it, so that a text in which one was
+lost or changed is not taken for a ledger. What counts under a key is its last record.
 """
 
 import dataclasses
+import hashlib
 import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +19,14 @@ import numpy as np
 from skdp.exceptions import PrivacyError
 from skdp.privacy import Gaussian, GroupedGaussian, SubsampledGaussian, get_epsilon
 from skdp.privacy._filter import PrivacyFilter
-from skdp.privacy._mechanism import Mechanism, merge_mechanisms
+from skdp.privacy._mechanism import Mechanism
 
-__all__ = ["Entry", "Ledger", "dearest_of_all"]
+__all__ = ["Entry", "Ledger"]
 
-_FORMAT = "skdp privacy ledger, version 1"
+_FORMAT = "skdp privacy ledger, version 2"
 _KINDS = {kind.__name__: kind for kind in (Gaussian, GroupedGaussian, SubsampledGaussian)}
+# Of more fits than this it is not counted one by one how many are admitted.
+_MOST_COUNTED = 10**6
 
 
 @dataclass(frozen=True)
@@ -30,27 +36,34 @@ class Entry:
     Parameters
     ----------
     key : str
-        Random, to find it again.
+        Random, to find it again: the mark of a fit, or the name of a reservation.
     name : str
         Class of what was fitted.
     mechanisms : tuple of mechanisms, or None
         What it released; None for what nothing is promised about.
-    reserved : bool
-        Whether it was recorded before the fit and not seen since.
-    fit_ids : tuple of str
-        Marks of the fitted parts, where they carry any.
+    state : {"reserved", "begun", "fitted", "settled"}
+        A reservation, a fit that was begun and not seen since, one that ended well, or a
+        reservation in whose place its fits stand.
+    is_seeded : bool
+        Whether a seed regenerates its noise.
+    n : int or None
+        Number of units of privacy of the fit.
+    unit_name : str or None
+        What a unit is.
     """
 
     key: str
     name: str
     mechanisms: tuple[Mechanism, ...] | None
-    reserved: bool = False
-    fit_ids: tuple[str, ...] = ()
+    state: str = "fitted"
+    is_seeded: bool = False
+    n: int | None = None
+    unit_name: str | None = None
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Entries, the rule that admits them, and what their epsilon is about.
+    """Records, the rule that admits fits, and what their epsilon is about.
 
     Parameters
     ----------
@@ -58,41 +71,57 @@ class Ledger:
         Holds the budget; fixed when the ledger is created.
     unit : str
         What one of two neighbouring data sets lacks.
-    entries : tuple of Entry
+    mark : str
+        Random, drawn when the ledger was created.
+    unit_name : str or None
+        What a unit is, where that was said when the ledger was created.
+    records : tuple of Entry
         In the order of recording.
     """
 
     rule: PrivacyFilter
     unit: str
-    entries: tuple[Entry, ...] = ()
+    mark: str
+    unit_name: str | None = None
+    records: tuple[Entry, ...] = ()
 
-    def with_entry(self, entry: Entry) -> Self:
-        """The ledger with one more entry, or with another one under an old key."""
-        known = any(old.key == entry.key for old in self.entries)
-        entries = [entry if old.key == entry.key else old for old in self.entries]
-        return dataclasses.replace(self, entries=(*entries, *(() if known else (entry,))))
+    def with_records(self, *new: Entry) -> Self:
+        """The ledger with more records."""
+        return dataclasses.replace(self, records=(*self.records, *new))
 
-    def entry(self, key: str) -> Entry | None:
-        """The entry with this key, if there is one."""
-        return next((entry for entry in self.entries if entry.key == key), None)
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """The last record under each key, in the order of the first ones."""
+        return {record.key: record for record in self.records}
 
-    def contains(self, entry: Entry) -> bool:
-        """Whether this very fit is recorded: its marks are there, and so is its cost.
+    @cached_property
+    def hashes(self) -> tuple[str, ...]:
+        """Of each record, a hash over what the ledger is about and all records up to it."""
+        chain = [_hash("", self._subject())]
+        for record in self.records:
+            chain.append(_hash(chain[-1], _as_dict(record)))
+        return tuple(chain[1:])
 
-        A search carries the mark of its last fit alone, so marks are not enough.
-        """
-        if not entry.fit_ids:
-            return False
-        return any(
-            set(entry.fit_ids) <= set(old.fit_ids)
-            and np.all(self._charge(entry) <= self._charge(old) * (1 + 1e-9))
-            for old in self.entries
+    def _subject(self) -> dict[str, Any]:
+        """What never changes."""
+        return {
+            "rule": dataclasses.asdict(self.rule),
+            "unit": self.unit,
+            "unit_name": self.unit_name,
+            "mark": self.mark,
+        }
+
+    def continues(self, earlier: Self) -> bool:
+        """Whether this is what became of an earlier ledger."""
+        return (
+            self._subject() == earlier._subject()
+            and self.records[: len(earlier.records)] == earlier.records
         )
 
     def total(self) -> np.ndarray:
         """Sum of the charges, one number a way of counting; infinite where one has no promise."""
         start = np.zeros(1 + len(self.rule.orders))
-        return sum((self._charge(entry) for entry in self.entries), start=start)
+        return sum((self._charge(entry) for entry in self.entries.values()), start=start)
 
     def is_within_budget(self) -> bool:
         """Whether all entries together cost at most the budget.
@@ -105,6 +134,33 @@ class Ledger:
             return True
         costly = self._costly()
         return len(costly) == 1 and _epsilon(costly, self.rule.delta) <= self.rule.epsilon
+
+    def n_seeded(self) -> int:
+        """How many fits used a seed."""
+        return sum(entry.is_seeded for entry in self.entries.values())
+
+    def why_not_of_one_kind(self, unit: str, unit_name: str | None, n: int | None) -> str | None:
+        """Why a fit cannot be on this ledger, since it protects other units; None if it can."""
+        if unit != self.unit:
+            return f"it protects every single {unit}, and the ledger every single {self.unit}"
+        fits = [entry for entry in self.entries.values() if entry.n is not None]
+        names = [self.unit_name, *(entry.unit_name for entry in fits)]
+        ours = next((name for name in names if name is not None), None)
+        if unit_name is not None and ours is not None and unit_name != ours:
+            return f"it protects every single {unit_name}, and the ledger every single {ours}"
+        if unit == "row" or unit_name == ours is not None:
+            return None
+        remedy = "say what a unit is, unit_name=..., with one name in all fits of one ledger"
+        if unit_name != ours and (fits or ours is not None):
+            return (
+                f"of the fits of one ledger some have units with a name and some without: {remedy}"
+            )
+        if any(entry.n != n for entry in fits):
+            return (
+                "a fit before had another number of units, and neither has a name, so that they "
+                f"may be people and visits: {remedy}"
+            )
+        return None
 
     def share_spent(self) -> float:
         """Part of the budget that is gone: above 1 where it is overspent."""
@@ -122,42 +178,69 @@ class Ledger:
         return self.rule.largest_gaussian(self.total())
 
     def how_many(self, mechanisms: tuple[Mechanism, ...]) -> float:
-        """How often these releases are still admitted; inf where they cost nothing."""
+        """How often these releases are still admitted; inf where they cost nothing.
+
+        Counted by the sums that `total` would make, so that both agree to the last fit.
+        """
         if not mechanisms:
             return math.inf
         charge = self.rule.charge(mechanisms)
-        ways = np.isfinite(charge)
-        left = (1.0 - self.total()[ways]) / charge[ways]
-        most = int(left.max(initial=0.0))
+        total = self.total()
+        ways = np.isfinite(charge) & np.isfinite(total)
+        most = int(((1.0 - total[ways]) / charge[ways]).max(initial=0.0))
+        if most < _MOST_COUNTED:
+            steps = np.cumsum(
+                np.vstack([total[ways], np.tile(charge[ways], (most + 1, 1))]), axis=0
+            )
+            most = int((steps[1:] <= 1.0).sum(axis=0).max(initial=0))
         if most >= 1 or self._costly():
             return most
-        return int(self.with_entry(Entry("", "", mechanisms)).is_within_budget())
+        return int(self.with_records(Entry("", "", mechanisms)).is_within_budget())
 
     def to_json(self) -> str:
         """Every number exactly, so that the text gives the same ledger again."""
-        rule = dataclasses.asdict(self.rule)
-        entries = [
-            {**vars(entry), "mechanisms": _described(entry.mechanisms)} for entry in self.entries
-        ]
-        content = {"format": _FORMAT, "rule": rule, "unit": self.unit, "entries": entries}
+        content = {
+            "format": _FORMAT,
+            **self._subject(),
+            "records": [
+                {**_as_dict(record), "hash": mark}
+                for record, mark in zip(self.records, self.hashes, strict=True)
+            ],
+        }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        PrivacyError
+            Where it is no such text, and where records were lost or changed.
+        """
         try:
             content = json.loads(text)
             if content["format"] != _FORMAT:
                 raise ValueError(f"its format is {content['format']!r}, not {_FORMAT!r}")
-            return cls(
+            hashes = [record.pop("hash") for record in content["records"]]
+            ledger = cls(
                 rule=PrivacyFilter(**_with_tuples(content["rule"])),
                 unit=str(content["unit"]),
-                entries=tuple(_entry(**entry) for entry in content["entries"]),
+                mark=str(content["mark"]),
+                unit_name=content["unit_name"],
+                records=tuple(_entry(**record) for record in content["records"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise PrivacyError(
                 f"this text is not a privacy ledger of this version of skdp: {error}"
             ) from error
+        if list(ledger.hashes) != hashes:
+            raise PrivacyError(
+                "this ledger was changed by hand or damaged: its records do not fit the hashes "
+                "beside them. Put back the newest copy that is whole, and spend() what was fitted "
+                "since; without one, take everything as spent"
+            )
+        return ledger
 
     def _charge(self, entry: Entry) -> np.ndarray:
         if entry.mechanisms is None:
@@ -165,29 +248,7 @@ class Ledger:
         return self.rule.charge(entry.mechanisms)
 
     def _costly(self) -> list[Entry]:
-        return [entry for entry in self.entries if entry.mechanisms != ()]
-
-
-def dearest_of_all(patterns: Iterable[tuple[Mechanism, ...]]) -> tuple[Mechanism, ...]:
-    """Releases that cost at least as much as each of several, in every way of counting.
-
-    Which rows took part in which releases may differ, and which of them is the dearest depends on
-    what they took part in before: so each release counts as often as it does for any of them.
-    """
-    patterns = [pattern for pattern in patterns if pattern]
-    if len(patterns) <= 1:
-        return patterns[0] if patterns else ()
-    most: dict[tuple[float, ...], GroupedGaussian] = {}
-    for part in (part for pattern in patterns for part in merge_mechanisms(pattern)):
-        # Of what uses all rows there is one part a pattern: the one with the least noise counts.
-        all_rows = part.sample_rate == 1
-        kind = () if all_rows else (part.noise_multiplier, part.sample_rate, part.group_size)
-        old = most.get(kind, part)
-        keeps_old = (
-            old.noise_multiplier < part.noise_multiplier if all_rows else old.n_steps > part.n_steps
-        )
-        most[kind] = old if keeps_old else part
-    return tuple(most.values())
+        return [entry for entry in self.entries.values() if entry.mechanisms != ()]
 
 
 def _epsilon(entries: Iterable[Entry], delta: float) -> float:
@@ -195,20 +256,26 @@ def _epsilon(entries: Iterable[Entry], delta: float) -> float:
     mechanisms = [entry.mechanisms for entry in entries]
     if None in mechanisms:
         return math.inf
-    together = [mechanism for part in mechanisms for mechanism in part]
-    return get_epsilon(together, delta) if together else 0.0
+    composed = [mechanism for part in mechanisms for mechanism in part]
+    return get_epsilon(composed, delta) if composed else 0.0
 
 
-def _described(mechanisms: tuple[Mechanism, ...] | None) -> list[dict[str, Any]] | None:
-    if mechanisms is None:
-        return None
-    return [{"kind": type(part).__name__, **dataclasses.asdict(part)} for part in mechanisms]
+def _hash(before: str, content: dict[str, Any]) -> str:
+    text = before + json.dumps(content, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _as_dict(entry: Entry) -> dict[str, Any]:
+    mechanisms = entry.mechanisms
+    if mechanisms is not None:
+        mechanisms = [{"kind": type(one).__name__, **vars(one)} for one in mechanisms]
+    return {**vars(entry), "mechanisms": mechanisms}
 
 
 def _entry(mechanisms: list[dict[str, Any]] | None, **rest: Any) -> Entry:
     if mechanisms is not None:
         mechanisms = tuple(_mechanism(**part) for part in mechanisms)
-    return Entry(mechanisms=mechanisms, **_with_tuples(rest))
+    return Entry(mechanisms=mechanisms, **rest)
 
 
 def _mechanism(kind: str, **numbers: float) -> Mechanism:

@@ -1,8 +1,9 @@
 """One text in a file that several processes read and change, one at a time.
 
 Whoever changes the text holds a lock of the operating system from reading to writing, which ends
-with its holder, also when he crashes. The new text is written beside the old one and then takes its
-name in one step, so that a crash at any moment leaves either the old text or the new one.
+with its holder, also when that process crashes. The new text is written beside the old one and then
+takes its name in one step, and the folder is brought to the disk as well, so that a crash at any
+moment leaves either the old text or the new one.
 """
 
 import contextlib
@@ -12,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+from skdp.exceptions import PrivacyError
 
 try:
     import fcntl
@@ -32,8 +35,8 @@ _PAUSE_IN_SECONDS = 0.01
 class LockedFile:
     """A text file with a lock beside it.
 
-    The lock is a file of the same name with ".lock" at its end, which stays there: deleting it
-    would let two processes hold different ones.
+    The lock is a file of the same name with ".lock" at its end, which stays there. If somebody
+    deletes it, whoever holds it notices before writing.
 
     Parameters
     ----------
@@ -59,19 +62,20 @@ class LockedFile:
         TimeoutError
             Where somebody holds the lock for longer.
         """
-        with open(self._beside(".lock"), "a+b") as handle:
-            deadline = time.monotonic() + patience
-            while not _try_to_lock(handle):
-                if time.monotonic() >= deadline:
-                    raise TimeoutError(
-                        f"another process has kept {str(self.path)!r} locked for {patience:g} "
-                        "seconds: nothing was recorded; try again when it has ended"
-                    )
-                time.sleep(_PAUSE_IN_SECONDS)
-            try:
-                yield
-            finally:
-                _unlock(handle)
+        deadline = time.monotonic() + patience
+        while (handle := self._try_to_open()) is None:
+            if time.monotonic() >= deadline:
+                raise TimeoutError(
+                    f"another process has kept {str(self.path)!r} locked for {patience:g} "
+                    "seconds: nothing was recorded; try again when it has ended"
+                )
+            time.sleep(_PAUSE_IN_SECONDS)
+        self._handle, self._read_as = handle, self._identity()
+        try:
+            yield
+        finally:
+            _unlock(handle)
+            handle.close()
 
     def exists(self) -> bool:
         """Whether there is a text."""
@@ -79,6 +83,11 @@ class LockedFile:
 
     def read(self) -> str:
         """The text; for those who hold the lock."""
+        if self.path.stat().st_nlink > 1:
+            raise PrivacyError(
+                f"{str(self.path)!r} is one of several names of one file (hard links), and a "
+                "ledger under two names would be spent twice: delete the others, or copy it"
+            )
         return self.path.read_text(encoding="utf-8")
 
     def write(self, text: str) -> None:
@@ -90,10 +99,53 @@ class LockedFile:
             os.fsync(handle.fileno())
         if self.exists():
             shutil.copymode(self.path, draft)
+        if not self._is_own(self._handle) or self._identity() != self._read_as:
+            raise PrivacyError(
+                f"the lock beside {str(self.path)!r} was deleted while it was held, or the file "
+                "was changed without it: nothing was recorded. Leave the .lock file where it is, "
+                "and try again"
+            )
         os.replace(draft, self.path)
+        self._read_as = self._identity()
+        _sync_folder(self.path.parent)
+
+    def _try_to_open(self) -> IO[bytes] | None:
+        """The lock, held; None where another one holds it."""
+        handle = open(self._beside(".lock"), "a+b")  # noqa: SIM115
+        if _try_to_lock(handle):
+            if self._is_own(handle):
+                return handle
+            _unlock(handle)
+        handle.close()
+        return None
+
+    def _is_own(self, handle: IO[bytes]) -> bool:
+        """Whether the file of a lock is still the one that others will find."""
+        try:
+            return os.path.samestat(os.fstat(handle.fileno()), os.stat(self._beside(".lock")))
+        except FileNotFoundError:
+            return False
+
+    def _identity(self) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _beside(self, ending: str) -> Path:
         return self.path.with_name(self.path.name + ending)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to the disk; Windows does so by itself."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _try_to_lock(handle: IO[bytes]) -> bool:

@@ -1,12 +1,21 @@
 """What a ledger says of itself, in words: public numbers and names of classes alone."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from skdp.budget._ledger import Entry, Ledger
-from skdp.privacy import PrivacyStatement, get_epsilon
+from skdp.privacy import Gap, get_epsilon
 from skdp.privacy._promise import digits_up
 
-__all__ = ["entry_lines", "lack_of_promise", "overspending", "refusal", "summary_lines"]
+__all__ = [
+    "entry_lines",
+    "in_short",
+    "lack_of_promise",
+    "overspending",
+    "refusal",
+    "summary_lines",
+    "unplanned",
+]
 
 
 def refusal(entry: Entry, ledger: Ledger) -> str:
@@ -21,49 +30,72 @@ def refusal(entry: Entry, ledger: Ledger) -> str:
     )
 
 
-def overspending(entry: Entry, ledger: Ledger) -> str:
+def overspending(name: str, ledger: Ledger) -> str:
     """What is wrong with a ledger that a fit no longer fits into."""
     delta = digits_up(ledger.rule.delta)
     return (
-        f"{entry.name} is recorded, and the budget epsilon={ledger.rule.epsilon:.6g} at delta="
+        f"{name} is recorded, and the budget epsilon={ledger.rule.epsilon:.6g} at delta="
         f"{delta} does not pay for it: {ledger.share_spent():.1%} of it is spent. Call "
         "reserve before fit, so that a fit is refused before it reads a row"
     )
 
 
-def lack_of_promise(entry: Entry, statement: PrivacyStatement, unit: str) -> str:
+def lack_of_promise(name: str, reasons: Iterable[str]) -> str:
     """Why a fit that is recorded voids the ledger."""
-    if statement.covers_everything:
-        why = f"it protects every single {statement.unit}, and the ledger every single {unit}"
-    else:
-        why = "; ".join(f"{gap.name} ({gap.reason})" for gap in statement.not_covered)
     return (
-        f"{entry.name} has no promise: {why}. It is recorded, and no promise holds for the ledger "
-        "any more. Look at skdp.privacy_statement before anything is given away"
+        f"{name} has no promise: {'; '.join(reasons)}. It is recorded, and no promise holds for "
+        "the ledger any more. Look at skdp.privacy_statement before anything is given away"
+    )
+
+
+def unplanned(name: str, gaps: Iterable[Gap]) -> str:
+    """Why a fit that would have no promise cannot be reserved."""
+    reasons = "; ".join(f"{gap.name}: {gap.reason}. Instead: {gap.instead}" for gap in gaps)
+    return f"{name} would have no promise, so it cannot be on a budget: {reasons}"
+
+
+def in_short(ledger: Ledger, where: str) -> str:
+    """One line on a ledger."""
+    n_fits = sum(entry.mechanisms != () for entry in ledger.entries.values())
+    fits = "1 fit" if n_fits == 1 else f"{n_fits} fits"
+    holds = ledger.is_within_budget() and not ledger.n_seeded()
+    budget = f"epsilon {ledger.rule.epsilon:.6g} at delta {digits_up(ledger.rule.delta)}"
+    return (
+        f"The ledger {where}: {fits}, {'within' if holds else 'overspent:'} {budget}, "
+        f"{ledger.share_spent():.1%} of it spent."
     )
 
 
 def entry_lines(ledger: Ledger) -> Iterator[str]:
-    """One line an entry."""
-    for entry in ledger.entries:
-        state = "reserved" if entry.reserved else "fitted"
-        if entry.mechanisms is None:
-            cost = "no promise"
-        elif entry.mechanisms:
-            alone = get_epsilon(entry.mechanisms, ledger.rule.delta)
-            cost = f"epsilon {digits_up(alone)} by itself"
-        else:
-            cost = "free"
-        yield f"- {entry.name}, {state}: {cost}"
+    """One line for entries that are alike."""
+    entries = [entry for entry in ledger.entries.values() if entry.state != "settled"]
+    for line, times in Counter(_line(entry, ledger) for entry in entries).items():
+        yield line if times == 1 else f"{line}, {times} times"
+
+
+def _line(entry: Entry, ledger: Ledger) -> str:
+    if entry.mechanisms is None:
+        cost = "no promise"
+    elif entry.mechanisms:
+        alone = get_epsilon(entry.mechanisms, ledger.rule.delta)
+        cost = f"epsilon {digits_up(alone)} by itself"
+    else:
+        cost = "free"
+    return f"- {entry.name}, {entry.state}: {cost}{', with a seed' if entry.is_seeded else ''}"
 
 
 def summary_lines(ledger: Ledger) -> Iterator[str]:
     """What is spent and what is left."""
-    if not ledger.entries:
+    if not ledger.records:
         yield "Nothing is spent."
         return
     if not ledger.is_within_budget():
         yield "Overspent: the budget's promise does not hold."
+    if n_seeded := ledger.n_seeded():
+        yield (
+            f"A seed regenerates the noise of {n_seeded} of the fits: nothing is promised against "
+            "whoever has it, nor where fits share one."
+        )
     yield (
         f"Spent: {ledger.share_spent():.1%}. Left for one more fit on all rows: epsilon "
         f"{ledger.largest_gaussian():.3g}."
@@ -72,3 +104,4 @@ def summary_lines(ledger: Ledger) -> Iterator[str]:
         "Had all been chosen in advance, they would cost epsilon "
         f"{digits_up(ledger.epsilon_if_fixed())}."
     )
+    yield f"{len(ledger.records)} records; the last has hash {ledger.hashes[-1]}."

@@ -5,29 +5,30 @@ import secrets
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from pickle import PicklingError
 from typing import Any, Self
 
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
-from skdp.budget._ledger import Entry, Ledger, dearest_of_all
+from skdp.budget._ledger import Entry, Ledger
 from skdp.budget._ledger_file import LockedFile
 from skdp.budget._ledger_text import (
     entry_lines,
+    in_short,
     lack_of_promise,
     overspending,
     refusal,
     summary_lines,
+    unplanned,
 )
-from skdp.budget._planned import planned_releases
 from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
 from skdp.privacy._filter import make_filter
 from skdp.privacy._mechanism import Mechanism
 from skdp.privacy._promise import digits_up
-from skdp.statement._free import offers_releases, parts_inside
-from skdp.statement._privacy_statement import privacy_statement
+from skdp.statement._account import Fit
+from skdp.statement._known import is_a, parts_inside
+from skdp.statement._privacy_statement import fits_of, planned_fits
 
 __all__ = ["PrivacyBudget"]
 
@@ -35,27 +36,32 @@ _UNITS = ("row", "unit")
 
 
 class PrivacyBudget:
-    """A ledger of what has been spent on one data set, by fits chosen one after the other.
+    """A ledger of what is spent on one data set, by fits chosen one after the other.
+
+    Private estimators take it as their parameter `budget`; `attach` sets it in all parts of a
+    model. Each `fit` then enters its whole plan before it reads a row, or is refused where the
+    budget does not pay for it. So the fits of a search, of cross-validation, of any meta-estimator
+    and of any loop are counted as they happen:
+
+    - As long as `overspent` is False, everything entered is, together,
+      (`epsilon`, `delta`)-differentially private, however each fit was chosen after the last.
+    - What was entered counts, whether its fit ended well, failed or was interrupted.
+    - Clones and copies share the ledger. With `path`, worker processes share it as well; a ledger
+      in memory refuses to be pickled. A pickle of a model that carries it has its path and its
+      settings, and nothing of its content.
+    - A fit counts once. `spend` records what was fitted without it, `reserve` sets something aside.
 
     An analyst looks at one model and then decides what to fit next, so the costs of separate
     fits do not just compose as if they had been chosen together. This ledger adds them up by a
-    rule that holds all the same, a privacy filter:
+    rule that holds all the same, a privacy filter: for fits on all rows at every step, mu^2 of
+    Gaussian differential privacy is added up, and 4 to 11 % fewer of them are admitted than could
+    have been fixed in advance. With smaller batches it is Renyi divergences, at orders fixed when
+    the ledger is created, and 15 to 35 % fewer, or only few where rare batches meet little noise. A
+    single fit may always take the whole budget, by its exact cost.
 
-    - As long as `overspent` is False, everything recorded is, together,
-      (`epsilon`, `delta`)-differentially private, however each fit was chosen after the last.
-    - `reserve` records a fit before it is made, or refuses and leaves the ledger as it was; no row
-      is read for it.
-    - `spend` records what has been fitted, whether it fits the budget or not.
-    - A fit counts once, however often it is recorded, pickled copies of it included.
-
-    For fits on all rows at every step, mu^2 of Gaussian differential privacy is added up, and 4 to
-    11 % fewer of them are admitted than could have been fixed in advance. With smaller batches it
-    is Renyi divergences, at orders fixed when the ledger is created, and 15 to 35 % fewer, or only
-    few where rare batches meet little noise. A single fit may always take the whole budget, by
-    its exact cost.
-
-    What it does not know: fits that nobody records, anything else that was computed from the
-    rows, and choices made by looking at scores on them.
+    What it does not know: fits without it, anything else that was computed from the rows, choices
+    made by looking at scores on them, a row that stands several times in what a fit is given (as in
+    bootstrap samples), and whether two fits were given the same rows.
 
     Parameters
     ----------
@@ -68,6 +74,9 @@ class PrivacyBudget:
     unit : {"row", "unit"}, default="row"
         Whose data are protected: a row's, or all rows of one unit of `privacy_unit`, such as a
         person. Fits with another unit than the ledger's cannot be on it.
+    unit_name : str or None, default=None
+        What a unit is, such as "patient". None takes the name that the first fit has. Fits with
+        another one are refused. Units without a name must be as many in all fits.
     path : str, path-like or None, default=None
         A JSON file that holds the ledger, made where there is none, so that several processes
         share one budget: each change is made under a lock, and read and written as a whole. An
@@ -76,7 +85,8 @@ class PrivacyBudget:
     Attributes
     ----------
     overspent : bool
-        Whether the promise no longer holds, since more was spent or something without a promise.
+        Whether the promise no longer holds: more was spent, or something without a promise, or a
+        fit used a seed (`random_state`), which regenerates its noise.
     share_spent : float
         Part of the budget that is gone, reservations included; above 1 where it is overspent.
     epsilon_if_fixed : float
@@ -85,13 +95,7 @@ class PrivacyBudget:
 
     See Also
     --------
-    skdp.privacy_statement : What one fitted object cost by itself.
-
-    Notes
-    -----
-    A pickled copy of a ledger in memory is a second ledger that knows nothing of the first: use
-    `path` to share one. A ledger is never a parameter of an estimator, since clones would share or
-    lose it.
+    skdp.privacy_statement : What one object costs by itself, also before it is fitted.
 
     References
     ----------
@@ -105,19 +109,22 @@ class PrivacyBudget:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
     >>> from skdp import DPSGDClassifier, PrivacyBudget
     >>> from skdp.preprocessing import BoundedScaler
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = BoundedScaler(bounds=(0, 4000)).fit_transform(X)
     >>> budget = PrivacyBudget(epsilon=2.0, delta=1e-5)
-    >>> model = DPSGDClassifier(epsilon=1.0)
-    >>> key = budget.reserve(model, n_rows=569, n_features=30)
-    >>> budget.spend(model.fit(X, y))
+    >>> model = DPSGDClassifier(epsilon=0.5, budget=budget)
+    >>> scores = cross_val_score(model, X, y, cv=3)
     >>> print(f"{budget.share_spent:.0%} spent, {budget.remaining():.1f} remains")
-    31% spent, 1.6 remains
+    27% spent, 1.6 remains
     >>> budget.remaining_fits(DPSGDClassifier(epsilon=0.5), n_rows=569, n_features=30)
     8
     """
+
+    # What is entered in it is no part of the estimators that carry it.
+    _holds_no_parts = True
 
     def __init__(
         self,
@@ -125,31 +132,37 @@ class PrivacyBudget:
         delta: float,
         *,
         unit: str = "row",
+        unit_name: str | None = None,
         path: str | os.PathLike | None = None,
     ):
         if unit not in _UNITS:
             raise ValueError(f"unit must be one of {_UNITS}; got {unit!r}")
-        self._begin(Ledger(make_filter(epsilon, delta), unit), path)
+        if not (unit_name is None or isinstance(unit_name, str)):
+            raise ValueError(f"unit_name must be a text or None; got {unit_name!r}")
+        self._begin(
+            Ledger(make_filter(epsilon, delta), unit, secrets.token_hex(8), unit_name), path
+        )
 
     @property
     def epsilon(self) -> float:
         """The budget of everything together."""
-        return self._ledger.rule.epsilon
+        return self._asked[0]
 
     @property
     def delta(self) -> float:
         """What may be added to a probability beyond the factor exp(epsilon)."""
-        return self._ledger.rule.delta
+        return self._asked[1]
 
     @property
     def unit(self) -> str:
         """Whose data are protected."""
-        return self._ledger.unit
+        return self._asked[2]
 
     @property
     def overspent(self) -> bool:
         """Whether the promise no longer holds."""
-        return not self._read().is_within_budget()
+        ledger = self._read()
+        return not ledger.is_within_budget() or ledger.n_seeded() > 0
 
     @property
     def share_spent(self) -> float:
@@ -161,6 +174,109 @@ class PrivacyBudget:
         """What the fits would cost, had they all been chosen in advance."""
         return self._read().epsilon_if_fixed()
 
+    def attach(self, model: Any) -> Any:
+        """Return a clone of a model with this budget in every private part, however deep.
+
+        Parameters
+        ----------
+        model : estimator
+            Any: a pipeline, a search with candidates that are estimators, a meta-estimator that
+            nobody knows. It stays as it is. What a `FrozenEstimator` holds is fitted already, and
+            shared, so it stays as it is as well.
+
+        Returns
+        -------
+        clone : estimator
+            Not fitted.
+
+        Raises
+        ------
+        ValueError
+            Where no part is private.
+        TypeError
+            Where a private part has no parameter `budget`, so that its fits would not be counted.
+
+        Examples
+        --------
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from skdp import DPSGDClassifier, PrivacyBudget
+        >>> budget = PrivacyBudget(epsilon=3.0, delta=1e-5)
+        >>> search = budget.attach(GridSearchCV(DPSGDClassifier(), {"alpha": [0.0, 0.1]}))
+        >>> search.estimator.budget is budget
+        True
+        """
+        copy = clone(model)
+        inside = list(parts_inside(copy))
+        frozen = [part for part in inside if is_a(part, "sklearn.frozen.FrozenEstimator")]
+        left_alone = {id(one) for part in frozen for one in parts_inside(part)}
+        private = [
+            part
+            for part in inside
+            if hasattr(type(part), "_privacy_releases") and id(part) not in left_alone
+        ]
+        if not private:
+            raise ValueError(f"{type(model).__name__} has no private part to attach a budget to")
+        for part in private:
+            if "budget" not in part.get_params(deep=False):
+                raise TypeError(
+                    f"{type(part).__name__} has no parameter budget, so its fits would not be "
+                    "counted: spend() them after each fit"
+                )
+            part.budget = self
+        return copy
+
+    def enter(
+        self,
+        name: str,
+        mechanisms: Iterable[Mechanism],
+        *,
+        fit_id: str,
+        n: int | None = None,
+        unit: str = "row",
+        unit_name: str | None = None,
+        is_seeded: bool = False,
+    ) -> None:
+        """Enter a fit that begins, or refuse it; private estimators call it in `fit`.
+
+        Parameters
+        ----------
+        name : str
+            Class of the estimator.
+        mechanisms : iterable of mechanisms
+            All that the fit will release.
+        fit_id : str
+            Random mark of the fit.
+        n : int or None, default=None
+            Number of rows, or units, of the fit.
+        unit : {"row", "unit"}, default="row"
+            Whom the fit protects.
+        unit_name : str or None, default=None
+            What a unit is.
+        is_seeded : bool, default=False
+            Whether a seed regenerates its noise.
+
+        Raises
+        ------
+        skdp.exceptions.BudgetExhaustedError
+            If it does not fit. The ledger is then as it was.
+        skdp.exceptions.PrivacyError
+            If it protects other units than the ledger does.
+        """
+        entry = Entry(fit_id, name, tuple(mechanisms), "begun", is_seeded, n, unit_name)
+        self._admit(entry, unit)
+
+    def settle(self, fit_id: str) -> None:
+        """Note that an entered fit ended well; private estimators call it in `fit`.
+
+        Parameters
+        ----------
+        fit_id : str
+            As it was entered.
+        """
+        self._change(
+            lambda ledger: ledger.with_records(_in_state(ledger.entries[fit_id], "fitted"))
+        )
+
     def reserve(
         self,
         estimator: Any,
@@ -168,6 +284,7 @@ class PrivacyBudget:
         *,
         n_features: int | None = None,
         n_classes: int = 2,
+        X_sample: Any = None,
     ) -> str:
         """Record a fit that is about to be made, or refuse it.
 
@@ -176,15 +293,17 @@ class PrivacyBudget:
 
         Parameters
         ----------
-        estimator : estimator, Pipeline or FixedThresholdClassifier
-            A private estimator of skdp, or a pipeline of such and of steps that learn nothing from
-            the rows. It need not be fitted.
+        estimator : estimator
+            Whatever `skdp.privacy_statement` covers. It need not be fitted, and its private parts
+            must not carry a budget, since their fits then enter themselves.
         n_rows : int
             Rows that it will be fitted on; units, where `unit="unit"`.
         n_features : int or None, default=None
             Columns; needed where settings left at "auto" depend on them.
         n_classes : int, default=2
             Classes, where the estimator's `classes` does not declare them.
+        X_sample : array-like or frame, default=None
+            A few made-up rows, which tell how many columns an encoder makes.
 
         Returns
         -------
@@ -196,13 +315,11 @@ class PrivacyBudget:
         skdp.exceptions.BudgetExhaustedError
             If it does not fit. The ledger is then as it was.
         skdp.exceptions.PrivacyError
-            If the fit would have no promise: with a seed or a `RandomState` as `random_state`,
-            with a step in front that looks at the rows without noise, or with a step that protects
-            rows where the ledger is about units.
-        TypeError
-            If what it will release cannot be known before it is fitted.
+            If the fit would have no promise, for each reason that the statement of the plan lists:
+            with a seed, with a step in front that looks at the rows without noise, with fits on
+            folds, or with a step that protects rows where the ledger is about units.
         ValueError
-            If `n_features` is needed, or `fit` itself would refuse.
+            If a size is needed and missing, or `fit` itself would refuse.
 
         Warns
         -----
@@ -217,7 +334,8 @@ class PrivacyBudget:
         >>> budget.remaining()
         0.0
         """
-        mechanisms = self._planned(estimator, n_rows, n_features, n_classes)
+        self._check_enters_nothing_itself(estimator)
+        mechanisms = self._planned(estimator, n_rows, n_features, n_classes, X_sample)
         if self.delta >= 1.0 / n_rows:
             warnings.warn(
                 f"delta={self.delta:.4g} is at least 1 / n_rows ({n_rows} rows): publishing a "
@@ -225,25 +343,18 @@ class PrivacyBudget:
                 PrivacyWarning,
                 stacklevel=2,
             )
-        entry = Entry(secrets.token_hex(8), type(estimator).__name__, mechanisms, reserved=True)
-
-        def record(ledger: Ledger) -> Ledger:
-            longer = ledger.with_entry(entry)
-            if not longer.is_within_budget():
-                raise BudgetExhaustedError(refusal(entry, ledger))
-            return longer
-
-        self._change(record)
+        entry = Entry(secrets.token_hex(8), type(estimator).__name__, mechanisms, "reserved")
+        self._admit(entry, self.unit)
         self._reserved_here.append((weakref.ref(estimator), entry.key))
         return entry.key
 
     def spend(self, fitted: Any, *, reservation: str | None = None) -> None:
-        """Record what has been fitted, whether it fits the budget or not.
+        """Record what has been fitted without this budget, whether it pays for it or not.
 
-        In the place of its reservation, where it has one: the one that is named, or one made for
-        this very object in this process. A reservation is settled by one fit; what the fit really
-        released is what counts. Without a reservation it is one more entry. A fit that is already
-        recorded changes nothing.
+        Every noisy fit that the object holds is one entry. In the place of a reservation, where it
+        has one: the one that is named, or one made for this very object in this process. A
+        reservation is settled by one fit; what was really released counts. A fit that is already
+        recorded, or that entered itself, changes nothing.
 
         Parameters
         ----------
@@ -258,7 +369,7 @@ class PrivacyBudget:
         skdp.exceptions.BudgetExhaustedError
             If the budget does not pay for it. It is recorded all the same.
         skdp.exceptions.PrivacyError
-            If nothing is promised about it, or only to another unit than the ledger's. Then no
+            If nothing is promised about it, or only to other units than the ledger's. Then no
             promise holds for the ledger either: it is overspent for good.
         ValueError
             If there is no open reservation of that key, or one of another class. Nothing is
@@ -279,29 +390,30 @@ class PrivacyBudget:
         >>> budget.overspent
         True
         """
-        statement = privacy_statement(fitted, delta=self.delta)
-        promised = statement.covers_everything and statement.unit == self.unit
-        free = statement.covers_everything and not any(statement.row_patterns)
-        entry = Entry(
-            key=secrets.token_hex(8),
-            name=type(fitted).__name__,
-            mechanisms=dearest_of_all(statement.row_patterns) if promised or free else None,
-            fit_ids=tuple(sorted(set(_fit_ids(fitted)))),
-        )
+        account = fits_of(fitted)
+        name = type(fitted).__name__
+        reasons = [f"{gap.name} ({gap.reason})" for gap in account.gaps]
 
         def record(ledger: Ledger) -> Ledger:
             key = self._open_reservation(ledger, fitted, reservation)
-            if ledger.contains(entry):
-                return ledger
-            return ledger.with_entry(entry if key is None else replace(entry, key=key))
+            settled = [] if key is None else [Entry(key, name, (), "settled")]
+            new = [entry for fit in account.fits for entry in _new_entries(ledger, fit)]
+            for fit in account.fits:
+                why = ledger.why_not_of_one_kind(fit.unit, fit.unit_name, fit.n)
+                reasons.extend([] if why is None else [why])
+            if reasons:
+                marks = [fit.fit_id or secrets.token_hex(8) for fit in account.fits]
+                key = "no promise " + ("+".join(marks) or secrets.token_hex(8))
+                new += [] if key in ledger.entries else [Entry(key, name, None)]
+            return ledger.with_records(*settled, *new) if settled or new else ledger
 
         before, after = self._change(record)
         if after is before:
             return
-        if entry.mechanisms is None:
-            raise PrivacyError(lack_of_promise(entry, statement, self.unit))
+        if reasons:
+            raise PrivacyError(lack_of_promise(name, reasons))
         if not after.is_within_budget():
-            raise BudgetExhaustedError(overspending(entry, after))
+            raise BudgetExhaustedError(overspending(name, after))
 
     def remaining(self) -> float:
         """Epsilon that is left for one more fit on all rows.
@@ -327,12 +439,13 @@ class PrivacyBudget:
         *,
         n_features: int | None = None,
         n_classes: int = 2,
+        X_sample: Any = None,
     ) -> float:
         """How many more fits of this kind `reserve` would admit.
 
         Parameters
         ----------
-        estimator, n_rows, n_features, n_classes
+        estimator, n_rows, n_features, n_classes, X_sample
             As for `reserve`.
 
         Returns
@@ -348,7 +461,7 @@ class PrivacyBudget:
         >>> budget.remaining_fits(model, n_rows=1250)
         12
         """
-        mechanisms = self._planned(estimator, n_rows, n_features, n_classes)
+        mechanisms = self._planned(estimator, n_rows, n_features, n_classes, X_sample)
         return self._read().how_many(mechanisms)
 
     def to_json(self) -> str:
@@ -396,6 +509,25 @@ class PrivacyBudget:
         budget._begin(Ledger.from_json(text), None)
         return budget
 
+    def in_short(self) -> str:
+        """One line on the ledger, for a statement.
+
+        Returns
+        -------
+        text : str
+
+        Examples
+        --------
+        >>> from skdp import PrivacyBudget
+        >>> print(PrivacyBudget(epsilon=1.0, delta=1e-5).in_short())
+        The ledger in memory: 0 fits, within epsilon 1 at delta 1e-05, 0.0% of it spent.
+        """
+        where = "in memory" if self._file is None else f"in {str(self._file.path)!r}"
+        try:
+            return in_short(self._read(), where)
+        except (OSError, PrivacyError) as error:
+            return f"The ledger {where} cannot be read here ({type(error).__name__})."
+
     def __repr__(self) -> str:
         path = "" if self._file is None else f", path={str(self._file.path)!r}"
         return (
@@ -404,41 +536,92 @@ class PrivacyBudget:
 
     def __str__(self) -> str:
         ledger = self._read()
+        who = ledger.unit_name or self.unit
         title = (
             f"Privacy budget: epsilon {self.epsilon:.6g} at delta {digits_up(self.delta)}, "
-            f"for every single {self.unit}."
+            f"for every single {who}."
         )
         return "\n".join([title, *entry_lines(ledger), *summary_lines(ledger)])
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Locks and references to live objects belong to this process.
-        return {"ledger": self._ledger, "path": None if self._file is None else self._file.path}
+    def __copy__(self) -> Self:
+        # A second ledger would know nothing of the first.
+        return self
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._prepare(state["ledger"], state["path"])
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        if self._file is None:
+            raise PicklingError(
+                "a PrivacyBudget in memory cannot be pickled, since its copy would know nothing of "
+                "what is spent here: give it path=... to share it with worker processes and files, "
+                "or take it off what is pickled with set_params(budget=None)"
+            )
+        return _at_path, (*self._asked, str(self._file.path))
 
     def _begin(self, ledger: Ledger, path: str | os.PathLike | None) -> None:
-        self._prepare(ledger, path)
+        rule = ledger.rule
+        self._prepare((rule.epsilon, rule.delta, ledger.unit, ledger.unit_name), path)
         if self._file is None:
+            self._seen = ledger
             return
         with self._file.locked():
-            if self._file.exists():
-                _check_same_budget(Ledger.from_json(self._file.read()), ledger, self._file)
-            else:
+            if not self._file.exists():
                 self._file.write(ledger.to_json())
+                self._seen = ledger
+        self._read()
 
-    def _prepare(self, ledger: Ledger, path: str | os.PathLike | None) -> None:
-        self._ledger = ledger
+    def _prepare(self, asked: tuple, path: str | os.PathLike | None) -> None:
+        self._asked = asked
         self._file = None if path is None else LockedFile(path)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        # What this object saw last: the ledger itself where it is in memory.
+        self._seen: Ledger | None = None
+        self._process = os.getpid()
         self._reserved_here: list[tuple[weakref.ref, str]] = []
 
     def _planned(
-        self, estimator: Any, n_rows: int, n_features: int | None, n_classes: int
+        self, estimator: Any, n_rows: int, n_features: int | None, n_classes: int, X_sample: Any
     ) -> tuple[Mechanism, ...]:
-        return planned_releases(
-            estimator, n_rows=n_rows, n_features=n_features, n_classes=n_classes, unit=self.unit
+        account = planned_fits(
+            estimator,
+            n_rows=n_rows,
+            n_features=n_features,
+            n_classes=n_classes,
+            unit=self.unit,
+            X_sample=X_sample,
         )
+        if account.gaps:
+            raise PrivacyError(unplanned(type(estimator).__name__, account.gaps))
+        known = self._read().entries
+        return tuple(
+            mechanism
+            for fit in account.fits
+            if fit.fit_id is None or fit.fit_id not in known
+            for mechanism in fit.releases
+        )
+
+    def _check_enters_nothing_itself(self, estimator: Any) -> None:
+        for part in parts_inside(estimator):
+            if hasattr(type(part), "_privacy_releases") and getattr(part, "budget", None):
+                raise ValueError(
+                    f"{type(part).__name__} carries a budget, in which its fit enters itself: "
+                    "reserve models without one, or fit this one as it is"
+                )
+
+    def _admit(self, entry: Entry, unit: str) -> None:
+        """Record what the budget pays for; nothing changes where it does not."""
+
+        def record(ledger: Ledger) -> Ledger:
+            why = ledger.why_not_of_one_kind(unit, entry.unit_name, entry.n)
+            if why is not None and entry.mechanisms and entry.state != "reserved":
+                raise PrivacyError(f"{entry.name} cannot be on this budget: {why}")
+            longer = ledger.with_records(entry)
+            if not longer.is_within_budget():
+                raise BudgetExhaustedError(refusal(entry, ledger))
+            return longer
+
+        self._change(record)
 
     def _read(self) -> Ledger:
         return self._change(lambda ledger: ledger)[1]
@@ -448,23 +631,47 @@ class PrivacyBudget:
 
         Nothing changes where `step` raises.
         """
+        if self._file is None and self._process != os.getpid():
+            raise PrivacyError(
+                f"this ledger is in the memory of process {self._process}, which does not see what "
+                "this one spends: give the PrivacyBudget path=... to share it"
+            )
         with self._lock:
             if self._file is None:
-                before, self._ledger = self._ledger, step(self._ledger)
-                return before, self._ledger
+                before, self._seen = self._seen, step(self._seen)
+                return before, self._seen
             with self._file.locked():
-                before = Ledger.from_json(self._file.read())
+                before = self._checked(Ledger.from_json(self._file.read()))
                 after = step(before)
                 if after is not before:
                     self._file.write(after.to_json())
-                self._ledger = after
+                self._seen = after
                 return before, after
+
+    def _checked(self, stored: Ledger) -> Ledger:
+        """The ledger in the file, where it is the one that this object is about."""
+        epsilon, delta, unit, unit_name = self._asked
+        theirs = (stored.rule.epsilon, stored.rule.delta, stored.unit)
+        same_name = unit_name is None or stored.unit_name == unit_name
+        if theirs != (epsilon, delta, unit) or not same_name:
+            raise PrivacyError(
+                f"the ledger in path={str(self._file.path)!r} is about (epsilon, delta, unit, "
+                f"unit_name)={(*theirs, stored.unit_name)!r}, not {self._asked!r}: ask for the "
+                "same, or keep another file for other data"
+            )
+        if self._seen is not None and not stored.continues(self._seen):
+            raise PrivacyError(
+                f"entries have disappeared from the ledger in path={str(self._file.path)!r}: "
+                "another file, or an old copy of it, was put in its place. Put back the newest "
+                "copy, or spend() what is missing on a PrivacyBudget made anew from this file"
+            )
+        return stored
 
     def _open_reservation(self, ledger: Ledger, fitted: Any, key: str | None) -> str | None:
         """The key of the reservation that this fit settles, if any."""
         if key is not None:
-            entry = ledger.entry(key)
-            if entry is None or not entry.reserved:
+            entry = ledger.entries.get(key)
+            if entry is None or entry.state != "reserved":
                 raise ValueError(
                     f"reservation={key!r} is no open reservation of this ledger: leave it out to "
                     "record the fit as one that was not reserved"
@@ -477,41 +684,39 @@ class PrivacyBudget:
                 )
             return key
         for reference, own_key in self._reserved_here:
-            entry = ledger.entry(own_key)
-            if reference() is fitted and entry is not None and entry.reserved:
+            entry = ledger.entries.get(own_key)
+            if reference() is fitted and entry is not None and entry.state == "reserved":
                 return own_key
         return None
 
 
-def _fit_ids(fitted: Any) -> Iterator[str]:
-    """The random marks of the fits that the object holds, wherever in it they are.
-
-    A private fit without a mark gets a new one each time, since nothing tells it from another.
-    """
-    for part in parts_inside(fitted):
-        if isinstance(getattr(part, "fit_id_", None), str):
-            yield part.fit_id_
-        elif offers_releases(part) and _is_fitted(part):
-            yield secrets.token_hex(8)
+def _at_path(
+    epsilon: float, delta: float, unit: str, unit_name: str | None, path: str
+) -> PrivacyBudget:
+    """The budget of a pickle: it looks at its file when it is first used."""
+    budget = PrivacyBudget.__new__(PrivacyBudget)
+    budget._prepare((epsilon, delta, unit, unit_name), path)
+    return budget
 
 
-def _is_fitted(part: Any) -> bool:
-    try:
-        check_is_fitted(part)
-    except NotFittedError:
-        return False
-    except TypeError:
-        # What scikit-learn does not know as an estimator may be fitted.
-        return True
-    return True
+def _in_state(entry: Entry, state: str) -> Entry:
+    return Entry(**{**vars(entry), "state": state})
 
 
-def _check_same_budget(stored: Ledger, asked: Ledger, file: LockedFile) -> None:
-    theirs, ours = (
-        (ledger.rule.epsilon, ledger.rule.delta, ledger.unit) for ledger in (stored, asked)
+def _new_entries(ledger: Ledger, fit: Fit) -> list[Entry]:
+    """What a fit adds to a ledger that may know it, by its mark and what was charged for it."""
+    made = Entry(
+        fit.fit_id or secrets.token_hex(8),
+        fit.name.split()[0],
+        fit.releases,
+        "fitted",
+        n=fit.n,
+        unit_name=fit.unit_name,
     )
-    if theirs != ours:
-        raise PrivacyError(
-            f"the ledger in path={str(file.path)!r} is about (epsilon, delta, unit)={theirs!r}, "
-            f"not {ours!r}: ask for the same, or keep another file for other data"
-        )
+    known = ledger.entries.get(made.key)
+    if known is None:
+        return [made]
+    if known.mechanisms == made.mechanisms:
+        return [] if known.state == "fitted" else [_in_state(known, "fitted")]
+    # One mark, and other releases than those that were charged: a fit of its own.
+    return [Entry(**{**vars(made), "key": secrets.token_hex(8)})]

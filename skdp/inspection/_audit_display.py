@@ -1,4 +1,4 @@
-"""AuditDisplay: the attacker's errors against those that the claim allows."""
+"""AuditDisplay: the adversary's errors against those that the claim allows."""
 
 from typing import Any, Self
 
@@ -6,13 +6,7 @@ import numpy as np
 
 from skdp.audit._audit_privacy import PrivacyAudit, audit_privacy
 from skdp.audit._confidence import ClaimFamily
-from skdp.inspection._style import (
-    BLACK,
-    GREY,
-    add_legend,
-    add_note,
-    axes_for,
-)
+from skdp.inspection._style import BLACK, add_legend, add_note, axes_for, draw_error_axes
 
 __all__ = ["AuditDisplay"]
 
@@ -24,8 +18,8 @@ _COLOUR = "#0072b2"
 class AuditDisplay:
     """Drawing of an audit: misses against false alarms.
 
-    The claim's trade-off curve is the least that any attacker can miss at each rate of false
-    alarms. The attacker's curve, from all thresholds on his scores, lies above it where the
+    The claim's trade-off curve is the least that any adversary can miss at each rate of false
+    alarms. The adversary's curve, from all thresholds on their scores, lies above it where the
     promise is kept, up to the luck of the draw: the verdict is the audit's `exceeds_claim`, not
     the eye's. Like the audit, the drawing shows figures that no promise covers.
 
@@ -41,9 +35,9 @@ class AuditDisplay:
     figure_ : matplotlib Figure
         The figure around it.
     attack_line_, claim_line_, guess_line_ : matplotlib Line2D
-        The attacker's curve, the claim's, and that of guessing without looking.
+        The adversary's curve, the claim's, and that of guessing without looking.
     observed_ : matplotlib Line2D
-        The point of the attacker's curve at which "in" is said where it is the likelier.
+        The point of the adversary's curve at which "in" is said where it is the likelier.
 
     Examples
     --------
@@ -69,8 +63,8 @@ class AuditDisplay:
         ----------
         audit : PrivacyAudit
             As `audit_privacy` returns it.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        ax
+            As for `plot`.
 
         Returns
         -------
@@ -89,8 +83,8 @@ class AuditDisplay:
         ----------
         estimator, X, y
             As for `audit_privacy`.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+        ax
+            As for `plot`.
         **audit_options
             Further arguments of `audit_privacy`.
 
@@ -113,11 +107,6 @@ class AuditDisplay:
         -------
         self : AuditDisplay
             With the drawing.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         ax = axes_for(self, ax)
         audit = self.audit
@@ -141,14 +130,7 @@ class AuditDisplay:
             linestyle="none",
             color=_COLOUR,
         )
-        (self.guess_line_,) = ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", label="guessing")
-        ax.set(
-            xlabel="False alarm rate",
-            ylabel="Miss rate",
-            xlim=(-0.01, 1.01),
-            ylim=(-0.01, 1.01),
-            aspect="equal",
-        )
+        self.guess_line_ = draw_error_axes(ax)
         add_legend(ax, loc="upper right")
         add_note(ax, "Computed from the rows without noise: no promise covers this drawing.")
         return self

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skdp.inspection._cost import cost_of
+from skdp.inspection._priced import one_delta, releases_to_draw
 from skdp.inspection._style import (
     BLACK,
     GREY,
@@ -27,12 +27,12 @@ from skdp.privacy import (
     Gaussian,
     GroupedGaussian,
     SubsampledGaussian,
-    calibrate_n_steps,
     get_epsilon,
     textbook_epsilon,
 )
-from skdp.privacy._calibration import MOST_STEPS
+from skdp.privacy._calibration import MOST_STEPS, most_steps
 from skdp.privacy._mechanism import Mechanism, check_budget, check_count, check_delta
+from skdp.statement import privacy_statement
 
 __all__ = ["BudgetCurveDisplay"]
 
@@ -132,12 +132,7 @@ class BudgetCurveDisplay:
         *,
         sample_rate: float,
         n_steps: int,
-        delta: float = 1e-5,
-        budget: float | None = None,
-        max_steps: int | None = None,
-        textbook: bool = True,
-        ax: Any = None,
-        line_kw: dict[str, Any] | None = None,
+        **options: Any,
     ) -> Self:
         """Compare noise multipliers, and draw.
 
@@ -149,10 +144,8 @@ class BudgetCurveDisplay:
             Probability that a row takes part in a step: batch size over number of rows.
         n_steps : int
             Steps that are planned.
-        delta : float, default=1e-5
-            What may be added to a probability beyond the factor exp(epsilon).
-        budget, max_steps, textbook, ax, line_kw
-            As for `from_mechanisms`.
+        **options
+            Further arguments of `from_mechanisms`.
 
         Returns
         -------
@@ -163,35 +156,18 @@ class BudgetCurveDisplay:
             f"noise {noise:g}": SubsampledGaussian(float(noise), sample_rate, n_steps)
             for noise in np.atleast_1d(noise_multipliers)
         }
-        return cls.from_mechanisms(
-            runs,
-            delta=delta,
-            budget=budget,
-            max_steps=max_steps,
-            textbook=textbook,
-            ax=ax,
-            line_kw=line_kw,
-        )
+        return cls.from_mechanisms(runs, **options)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        budget: float | None = None,
-        max_steps: int | None = None,
-        textbook: bool = True,
-        ax: Any = None,
-        line_kw: dict[str, Any] | None = None,
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, **options: Any) -> Self:
         """Take the runs from fitted estimators, and draw.
 
         Parameters
         ----------
         estimator : fitted estimator or dict of str to fitted estimator
             A private classifier, a pipeline around one, or one a curve by name.
-        budget, max_steps, textbook, ax, line_kw
-            As for `from_mechanisms`.
+        **options
+            Further arguments of `from_mechanisms`; delta is that of the fits.
 
         Returns
         -------
@@ -201,29 +177,14 @@ class BudgetCurveDisplay:
         Raises
         ------
         skdp.exceptions.PrivacyError
-            Where a pipeline looked at the rows without noise: it has no epsilon.
+            Where no promise covers all of a fit: it has no epsilon.
         ValueError
             Where the estimators have different deltas.
         """
-        runs, deltas = {}, set()
-        for name, fitted in by_name(estimator, lambda one: type(one).__name__).items():
-            cost = cost_of(fitted)
-            runs[name] = cost.priced
-            deltas.add(cost.delta)
-        if len(deltas) > 1:
-            raise ValueError(
-                f"the estimators have different deltas ({sorted(deltas)}), and one axis shows "
-                "epsilon at one delta: fit them with one delta=..."
-            )
-        return cls.from_mechanisms(
-            runs,
-            delta=deltas.pop(),
-            budget=budget,
-            max_steps=max_steps,
-            textbook=textbook,
-            ax=ax,
-            line_kw=line_kw,
-        )
+        fits = by_name(estimator, lambda one: type(one).__name__)
+        stated = {name: privacy_statement(fitted) for name, fitted in fits.items()}
+        runs = {name: releases_to_draw(statement) for name, statement in stated.items()}
+        return cls.from_mechanisms(runs, delta=one_delta(stated.values()), **options)
 
     @classmethod
     def from_mechanisms(
@@ -234,8 +195,7 @@ class BudgetCurveDisplay:
         budget: float | None = None,
         max_steps: int | None = None,
         textbook: bool = True,
-        ax: Any = None,
-        line_kw: dict[str, Any] | None = None,
+        **options: Any,
     ) -> Self:
         """Price so many steps of each run, and draw.
 
@@ -253,10 +213,8 @@ class BudgetCurveDisplay:
             later.
         textbook : bool, default=True
             Whether to draw the textbook's estimate of the steps too.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        line_kw : dict, default=None
-            Arguments of `ax.plot` for the curves.
+        **options
+            Arguments of `plot`: `ax` and `line_kw`.
 
         Returns
         -------
@@ -271,7 +229,10 @@ class BudgetCurveDisplay:
         }
         affordable = None
         if budget is not None:
-            affordable = {name: run.most_steps(budget, delta) for name, run in runs.items()}
+            affordable = {
+                name: most_steps(budget, delta, run.steps, alongside=run.before)
+                for name, run in runs.items()
+            }
         steps = _grid(runs.values(), max_steps, affordable)
         estimated = {name: run for name, run in runs.items() if textbook and run.has_estimate}
         by_textbook = None
@@ -294,7 +255,7 @@ class BudgetCurveDisplay:
             budget=budget,
             n_steps_within_budget=affordable,
             n_steps_by_textbook=by_textbook,
-        ).plot(ax=ax, line_kw=line_kw)
+        ).plot(**options)
 
     def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> Self:
         """Draw.
@@ -310,11 +271,6 @@ class BudgetCurveDisplay:
         -------
         self : BudgetCurveDisplay
             With the drawing.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         ax = axes_for(self, ax)
         ax.set(
@@ -442,24 +398,6 @@ class _Run:
         # The formula is linear in the sampling rate; 1 of 1 row is rate 1.
         at_rate_one, _, _ = textbook_epsilon(1, 1, self.steps.noise_multiplier, n_steps, delta)
         return self.steps.sample_rate * at_rate_one
-
-    def most_steps(self, budget: float, delta: float) -> int:
-        """The largest number of steps with which everything stays within the budget."""
-        low, high = 0, MOST_STEPS + 1
-        if isinstance(self.steps, SubsampledGaussian):
-            noise, rate = self.steps.noise_multiplier, self.steps.sample_rate
-            high = calibrate_n_steps(budget, delta, noise, rate) + 1
-            if not self.before:
-                return high - 1
-        # Whether `low` fits is known, but for 0, which counts as fitting; `high` does not.
-        while high - low > 1:
-            middle = math.isqrt(max(low, 1) * high) if high > 2 * max(low, 1) else (low + high) // 2
-            middle = min(max(middle, low + 1), high - 1)
-            if self.epsilon(middle, delta) <= budget:
-                low = middle
-            else:
-                high = middle
-        return low
 
 
 def _noise_name(mechanisms: Mechanism | Sequence[Mechanism]) -> str:

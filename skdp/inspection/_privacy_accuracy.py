@@ -1,6 +1,5 @@
 """PrivacyAccuracyDisplay: what accuracy is to be had at which epsilon."""
 
-import math
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -12,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from skdp.inspection._cost import Cost, cost_of, random_states
+from skdp.inspection._priced import drawn_epsilon, obstacles, random_states
 from skdp.inspection._style import (
     BLACK,
     GREY,
@@ -25,7 +24,9 @@ from skdp.inspection._style import (
     draw_spread,
     require_pyplot,
 )
+from skdp.privacy import PrivacyStatement
 from skdp.privacy._mechanism import check_budget, check_count
+from skdp.statement import privacy_statement
 
 __all__ = ["PrivacyAccuracyDisplay"]
 
@@ -170,11 +171,8 @@ class PrivacyAccuracyDisplay:
             fit. None clears them: noise from the operating system, and no repetition.
         n_jobs : int or None, default=None
             Fits at the same time.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. A figure made with `layout="constrained"`
-            has room for the note below the axis.
-        line_kw : dict, default=None
-            Arguments of `ax.plot` for the curves.
+        ax, line_kw
+            As for `plot`.
 
         Returns
         -------
@@ -206,14 +204,14 @@ class PrivacyAccuracyDisplay:
         )
         shape = (len(estimators), len(budgets), n_repeats, len(splits))
         scores = np.array([score for score, _ in outcomes]).reshape(shape)
-        costs = [cost for _, cost in outcomes]
-        deltas = {cost.delta for cost in costs}
+        stated = [statement for _, statement in outcomes]
+        deltas = {statement.delta for statement in stated}
         return cls(
-            epsilons=dict(zip(estimators, _spent(budgets, costs, shape), strict=True)),
+            epsilons=dict(zip(estimators, _spent(budgets, stated, shape), strict=True)),
             scores=dict(zip(estimators, scores, strict=True)),
             score_name=_score_name(scoring),
             delta=deltas.pop() if len(deltas) == 1 else None,
-            not_covered=_not_covered(list(estimators), costs),
+            not_covered=_not_covered(list(estimators), stated),
             non_private_score=_level(plain, splits, scorer),
             majority_score=_level(DummyClassifier(strategy="prior"), splits, scorer),
         ).plot(ax=ax, line_kw=line_kw)
@@ -233,11 +231,6 @@ class PrivacyAccuracyDisplay:
         -------
         self : PrivacyAccuracyDisplay
             With the drawing.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
         ax = axes_for(self, ax)
         self.lines_, self.bands_ = {}, {}
@@ -338,29 +331,34 @@ def _reseeded(estimator: Any, rng: np.random.Generator | None) -> Any:
     return estimator.set_params(**seeds) if seeds else estimator
 
 
-def _fit_and_score(estimator: Any, split: _Split, scorer: Any) -> tuple[float, Cost]:
+def _fit_and_score(estimator: Any, split: _Split, scorer: Any) -> tuple[float, PrivacyStatement]:
     fitted = estimator.fit(split.X, split.y)
-    return float(scorer(fitted, split.X_test, split.y_test)), cost_of(fitted)
+    return float(scorer(fitted, split.X_test, split.y_test)), privacy_statement(fitted)
 
 
-def _spent(budgets: list[float], costs: list[Cost], shape: tuple[int, ...]) -> np.ndarray:
-    """What the dearest fit cost, shape (n_estimators, n_epsilons); at least the budget.
+def _spent(
+    budgets: list[float], stated: list[PrivacyStatement], shape: tuple[int, ...]
+) -> np.ndarray:
+    """What the most costly fit cost, shape (n_estimators, n_epsilons); at least the budget.
 
     A budget bounds what the last step costs; what a pipeline spends beside it counts too. Over a
     gap nothing but the budget is known, and the drawing says so.
     """
-    priced = [cost.epsilon if math.isfinite(cost.epsilon) else 0.0 for cost in costs]
-    return np.maximum(budgets, np.array(priced).reshape(shape).max(axis=(2, 3)))
+    epsilons = np.array([drawn_epsilon(statement) for statement in stated])
+    known = np.where(np.isfinite(epsilons), epsilons, 0.0)
+    return np.maximum(budgets, known.reshape(shape).max(axis=(2, 3)))
 
 
-def _not_covered(names: list[str], costs: list[Cost]) -> dict[str, str]:
+def _not_covered(names: list[str], stated: list[PrivacyStatement]) -> dict[str, str]:
     """For each estimator without a promise, what looked at the rows."""
-    owners = (name for name in names for _ in range(len(costs) // len(names)))
-    found: dict[str, dict[str, None]] = {}
-    for name, cost in zip(owners, costs, strict=True):
-        if cost.gaps:
-            found.setdefault(name, {}).update((gap.name, None) for gap in cost.gaps)
-    return {name: ", ".join(gaps) for name, gaps in found.items()}
+    n_fits = len(stated) // len(names)
+    found = {}
+    for index, name in enumerate(names):
+        fits = stated[index * n_fits : (index + 1) * n_fits]
+        gaps = dict.fromkeys(gap.name for fit in fits for gap in obstacles(fit))
+        if gaps:
+            found[name] = ", ".join(gaps)
+    return found
 
 
 def _score_name(scoring: Any) -> str:

@@ -1,4 +1,4 @@
-"""PrivacyProfileDisplay: the whole promise, as delta against epsilon or as an attacker's errors."""
+"""PrivacyProfileDisplay: the whole promise, as delta against epsilon or as two error rates."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,19 +6,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from skdp.inspection._cost import cost_of
+from skdp.inspection._priced import releases_to_draw
 from skdp.inspection._style import (
-    GREY,
     add_legend,
     axes_for,
     by_name,
+    check_choice,
     curve_style,
+    draw_error_axes,
     leave_room_above,
     point_style,
     require_pyplot,
 )
 from skdp.privacy import get_epsilon, privacy_profile, trade_off_curve
 from skdp.privacy._mechanism import Mechanism, check_delta
+from skdp.statement import privacy_statement
 
 __all__ = ["PrivacyProfileDisplay"]
 
@@ -32,8 +34,8 @@ class PrivacyProfileDisplay:
     """Drawing of all that a promise says: one epsilon at one delta is a single point of it.
 
     - `kind="profile"`: delta against epsilon, with the promised point.
-    - `kind="trade_off"`: the least share of participants that an attacker misses, whatever the
-      attack, at each rate of false alarms. On the diagonal he guesses without looking; the nearer
+    - `kind="trade_off"`: the least share of participants that an adversary misses, whatever the
+      attack, at each rate of false alarms. On the diagonal they guess without looking; the nearer
       to it, the better the protection.
 
     Made by `from_mechanisms` or `from_estimator`. Both kinds are computed at once, so `plot` draws
@@ -68,7 +70,7 @@ class PrivacyProfileDisplay:
     See Also
     --------
     skdp.privacy.privacy_profile : Delta at each epsilon.
-    skdp.privacy.trade_off_curve : The attacker's miss rates.
+    skdp.privacy.trade_off_curve : The adversary's miss rates.
     AuditDisplay : What an attack found, against the trade-off curve.
 
     Examples
@@ -103,13 +105,7 @@ class PrivacyProfileDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        kind: str = "profile",
-        epsilons: Sequence[float] | None = None,
-        ax: Any = None,
-        line_kw: dict[str, Any] | None = None,
+        cls, estimator: Any, *, epsilons: Sequence[float] | None = None, **options: Any
     ) -> Self:
         """Take the releases from fitted objects, and draw.
 
@@ -118,8 +114,10 @@ class PrivacyProfileDisplay:
         estimator : fitted object or dict of str to fitted object
             Whatever `privacy_statement` covers, or one a curve by name. Marked is the epsilon of
             each at its own delta.
-        kind, epsilons, ax, line_kw
+        epsilons : sequence of float, default=None
             As for `from_mechanisms`.
+        **options
+            Arguments of `plot`: `kind`, `ax` and `line_kw`.
 
         Returns
         -------
@@ -129,20 +127,13 @@ class PrivacyProfileDisplay:
         Raises
         ------
         skdp.exceptions.PrivacyError
-            Where something looked at the rows without noise: then there is no promise to draw.
+            Where no promise covers all of an object: then there is none to draw.
         """
-        found = {
-            name: cost_of(fitted)
-            for name, fitted in by_name(estimator, lambda one: type(one).__name__).items()
-        }
-        return cls._from_runs(
-            {name: cost.priced for name, cost in found.items()},
-            {name: cost.delta for name, cost in found.items() if cost.delta is not None},
-            kind=kind,
-            epsilons=epsilons,
-            ax=ax,
-            line_kw=line_kw,
-        )
+        fits = by_name(estimator, lambda one: type(one).__name__)
+        stated = {name: privacy_statement(fitted) for name, fitted in fits.items()}
+        runs = {name: releases_to_draw(statement) for name, statement in stated.items()}
+        marked = {name: statement.delta for name, statement in stated.items()}
+        return cls._of_runs(runs, marked, epsilons).plot(**options)
 
     @classmethod
     def from_mechanisms(
@@ -150,10 +141,8 @@ class PrivacyProfileDisplay:
         mechanisms: Mechanism | Sequence[Mechanism] | Mapping[str, Any],
         *,
         delta: float | None = None,
-        kind: str = "profile",
         epsilons: Sequence[float] | None = None,
-        ax: Any = None,
-        line_kw: dict[str, Any] | None = None,
+        **options: Any,
     ) -> Self:
         """Compute both curves of each, and draw one.
 
@@ -163,14 +152,10 @@ class PrivacyProfileDisplay:
             What runs on the same rows; a sequence is composed. A dict has one entry a curve.
         delta : float or None, default=None
             Where to mark a promise.
-        kind : {"profile", "trade_off"}, default="profile"
-            What to draw.
         epsilons : sequence of float, default=None
             Where to evaluate the profiles. None is up to where delta has become very small.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        line_kw : dict, default=None
-            Arguments of `ax.plot` for the curves.
+        **options
+            Arguments of `plot`: `kind`, `ax` and `line_kw`.
 
         Returns
         -------
@@ -179,21 +164,13 @@ class PrivacyProfileDisplay:
         """
         runs = by_name(mechanisms, lambda _: "mechanism")
         marked = {} if delta is None else dict.fromkeys(runs, check_delta(delta))
-        return cls._from_runs(runs, marked, kind=kind, epsilons=epsilons, ax=ax, line_kw=line_kw)
+        return cls._of_runs(runs, marked, epsilons).plot(**options)
 
     @classmethod
-    def _from_runs(
-        cls,
-        runs: dict[str, Any],
-        marked: dict[str, float],
-        *,
-        kind: str,
-        epsilons: Sequence[float] | None,
-        ax: Any,
-        line_kw: dict[str, Any] | None,
+    def _of_runs(
+        cls, runs: dict[str, Any], marked: dict[str, float], epsilons: Sequence[float] | None
     ) -> Self:
         require_pyplot(cls.__name__)
-        _check_kind(kind)
         if epsilons is None:
             epsilons = np.linspace(0.0, _farthest(runs, marked), _N_POINTS)
         grid = np.asarray(epsilons, dtype=np.float64)
@@ -206,7 +183,7 @@ class PrivacyProfileDisplay:
             promises={
                 name: (get_epsilon(runs[name], delta), delta) for name, delta in marked.items()
             },
-        ).plot(ax=ax, kind=kind, line_kw=line_kw)
+        )
 
     def plot(
         self, ax: Any = None, *, kind: str = "profile", line_kw: dict[str, Any] | None = None
@@ -226,13 +203,8 @@ class PrivacyProfileDisplay:
         -------
         self : PrivacyProfileDisplay
             With the drawing.
-
-        Raises
-        ------
-        ImportError
-            Without matplotlib.
         """
-        _check_kind(kind)
+        check_choice("kind", kind, _KINDS)
         ax = axes_for(self, ax)
         self.lines_, self.promises_, self.guess_line_ = {}, {}, None
         if kind == "profile":
@@ -276,17 +248,10 @@ class PrivacyProfileDisplay:
         return f"points at delta {deltas.pop():.3g}" if len(deltas) == 1 else None
 
     def _draw_trade_offs(self, ax: Any, line_kw: dict[str, Any]) -> None:
-        (self.guess_line_,) = ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", label="guessing")
+        self.guess_line_ = draw_error_axes(ax)
         for index, (name, misses) in enumerate(self.miss_rates.items()):
             style = {**curve_style(ax, index), "label": name, **line_kw}
             (self.lines_[name],) = ax.plot(self.false_alarm_rates, misses, **style)
-        ax.set(
-            xlabel="False alarm rate",
-            ylabel="Miss rate",
-            xlim=(-0.01, 1.01),
-            ylim=(-0.01, 1.01),
-            aspect="equal",
-        )
         add_legend(ax, loc="upper right")
 
 
@@ -296,8 +261,3 @@ def _farthest(runs: dict[str, Any], marked: dict[str, float]) -> float:
         get_epsilon(run, min(_LEAST_DELTA, marked.get(n, 1.0) / 100)) for n, run in runs.items()
     ]
     return max((end for end in ends if 0 < end < math.inf), default=10.0)
-
-
-def _check_kind(kind: str) -> None:
-    if kind not in _KINDS:
-        raise ValueError(f'kind must be "profile" or "trade_off", got {kind!r}')

@@ -19,8 +19,10 @@ __all__ = [
     "add_note",
     "axes_for",
     "by_name",
+    "check_choice",
     "curve_style",
     "delta_text",
+    "draw_error_axes",
     "draw_spread",
     "leave_room_above",
     "leave_room_below",
@@ -121,6 +123,19 @@ def add_legend(ax: Any, title: str | None = None, **options: Any) -> Any:
     return ax.legend(**settings | options)
 
 
+def draw_error_axes(ax: Any) -> Any:
+    """Lay out misses against false alarms, and draw the diagonal of guessing without looking."""
+    ax.set(
+        xlabel="False alarm rate",
+        ylabel="Miss rate",
+        xlim=(-0.01, 1.01),
+        ylim=(-0.01, 1.01),
+        aspect="equal",
+    )
+    (diagonal,) = ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", label="guessing")
+    return diagonal
+
+
 def leave_room_above(ax: Any, n_rows: int) -> None:
     """Raise the top of a logarithmic y axis by the height of a legend with so many rows."""
     share = min(0.5, (1.35 * n_rows + 0.8) * small_text(ax) / _height(ax))
@@ -167,6 +182,13 @@ def by_name(things: Any, name_of: Any) -> dict[str, Any]:
     if not things:
         raise ValueError("nothing to draw: the dict is empty; give it one entry a curve")
     return {str(name): thing for name, thing in things.items()}
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Refuse what is not one of the choices."""
+    if value not in choices:
+        known = " or ".join(f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name} must be {known}, got {value!r}")
 
 
 def _height(ax: Any) -> float:

@@ -9,19 +9,27 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skdp.inspection._cost import Cost, cost_of
+from skdp.inspection._priced import (
+    drawn_epsilon,
+    is_without_noise,
+    obstacles,
+    one_delta,
+    releases_to_draw,
+)
 from skdp.inspection._style import (
     add_legend,
     add_note,
     axes_for,
     by_name,
+    check_choice,
     curve_style,
     delta_text,
     draw_spread,
     require_pyplot,
 )
 from skdp.linear_model._descent import stage_ends
-from skdp.privacy import SubsampledGaussian, get_epsilon
+from skdp.privacy import PrivacyStatement, SubsampledGaussian, get_epsilon
+from skdp.statement import privacy_statement
 
 __all__ = ["StoredPath", "TrainingPathDisplay"]
 
@@ -43,8 +51,8 @@ class StoredPath:
         Expected passes over the rows by then.
     scores : ndarray of shape (n_fits, n_stages)
         On the data that were given.
-    cost : Cost
-        The releases of one whole training, and what is not covered.
+    statement : PrivacyStatement
+        What one whole training promises.
     steps : SubsampledGaussian
         The release whose steps are counted.
     """
@@ -52,7 +60,7 @@ class StoredPath:
     n_steps: np.ndarray
     epochs: np.ndarray
     scores: np.ndarray
-    cost: Cost
+    statement: PrivacyStatement
     steps: SubsampledGaussian
 
     @property
@@ -67,14 +75,11 @@ class StoredPath:
 
     def epsilons(self) -> np.ndarray:
         """What each stage costs that was fixed in advance, shape (n_stages,)."""
-        others = list(self.cost.priced)
+        others = list(releases_to_draw(self.statement))
         others.remove(self.steps)
-        return np.array(
-            [
-                get_epsilon((*others, replace(self.steps, n_steps=int(n))), self.cost.delta)
-                for n in self.n_steps
-            ]
-        )
+        stages = [replace(self.steps, n_steps=int(n)) for n in self.n_steps]
+        delta = self.statement.delta
+        return np.array([get_epsilon((*others, stage), delta) for stage in stages])
 
 
 class TrainingPathDisplay:
@@ -83,7 +88,7 @@ class TrainingPathDisplay:
     A stage is the model that training would have returned after so many epochs. One that is fixed
     in advance costs what the releases up to there cost. Whoever looks at several stages and takes
     one has used the whole path, and pays for all of it; the note below the drawing says so. Where
-    the scores he looks at come from rows that are private themselves, not even that covers the
+    the scores come from rows that are private themselves, not even that covers the
     choice, and the drawing itself shows figures that no promise covers. Take rows that are public.
 
     Made by `from_estimator`, from classifiers fitted with `store_path=True`.
@@ -161,13 +166,8 @@ class TrainingPathDisplay:
             Their labels.
         metric : {"accuracy", "log_loss"}, default="accuracy"
             What to draw.
-        against : {"epoch", "epsilon"}, default="epoch"
-            What to draw it against.
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure. A figure made with `layout="constrained"`
-            has room for the note below the axis.
-        line_kw : dict, default=None
-            Arguments of `ax.plot` for the curves.
+        against, ax, line_kw
+            As for `plot`.
 
         Returns
         -------
@@ -179,12 +179,11 @@ class TrainingPathDisplay:
         ValueError
             Where an estimator kept no path, or fits of one list differ in more than their noise.
         skdp.exceptions.PrivacyError
-            With `against="epsilon"`, where a pipeline looked at the rows without noise: it has no
-            epsilon.
+            With `against="epsilon"`, where no promise covers all of a fit: it has no epsilon.
         """
         require_pyplot(cls.__name__)
-        _check_choice("metric", metric, _METRICS)
-        _check_choice("against", against, _AXES)
+        check_choice("metric", metric, _METRICS)
+        check_choice("against", against, _AXES)
         curves = by_name(estimator, lambda fits: type(_as_list(fits)[0]).__name__)
         paths = {
             name: _stored_path(name, _as_list(fits), X, y, metric) for name, fits in curves.items()
@@ -203,7 +202,6 @@ class TrainingPathDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure. A figure made with `layout="constrained"`
-            has room for the note below the axis. A figure made with `layout="constrained"`
             has room for the note below the axis.
         against : {"epoch", "epsilon"}, default="epoch"
             What the x axis shows.
@@ -217,13 +215,12 @@ class TrainingPathDisplay:
 
         Raises
         ------
-        ImportError
-            Without matplotlib.
         skdp.exceptions.PrivacyError
             With `against="epsilon"`, where a curve has no promise.
         """
-        _check_choice("against", against, _AXES)
-        delta = self._delta() if against == "epsilon" else None
+        check_choice("against", against, _AXES)
+        statements = [path.statement for path in self.paths.values()]
+        delta = one_delta(statements) if against == "epsilon" else None
         places = {
             name: path.epochs if against == "epoch" else path.epsilons()
             for name, path in self.paths.items()
@@ -248,15 +245,6 @@ class TrainingPathDisplay:
         add_legend(ax, title=self._legend_title())
         return self
 
-    def _delta(self) -> float:
-        deltas = {path.cost.delta for path in self.paths.values()}
-        if len(deltas) > 1:
-            raise ValueError(
-                f"the fits have different deltas ({sorted(deltas)}), and one axis shows epsilon at "
-                "one delta: fit them with one delta=..."
-            )
-        return deltas.pop()
-
     def _legend_title(self) -> str | None:
         counts = {len(path.scores) for path in self.paths.values()} - {1}
         if not counts:
@@ -265,7 +253,7 @@ class TrainingPathDisplay:
         return f"mean and std. dev. of {number}fits"
 
     def _write_note(self, ax: Any, against: str) -> Any:
-        if all(math.isinf(path.cost.epsilon) for path in self.paths.values()):
+        if all(math.isinf(drawn_epsilon(path.statement)) for path in self.paths.values()):
             return None
         fixed = (
             "A stage fixed in advance costs what the axis says."
@@ -278,8 +266,8 @@ class TrainingPathDisplay:
 def _stored_path(name: str, fits: list[Any], X: Any, y: Any, metric: str) -> StoredPath:
     last_steps = [_last_step(name, fitted) for fitted in fits]
     first = last_steps[0]
-    costs = [cost_of(fitted) for fitted in fits]
-    if any(cost != costs[0] for cost in costs):
+    statements = [privacy_statement(fitted) for fitted in fits]
+    if len({_apart_from_noise(statement) for statement in statements}) > 1:
         raise ValueError(
             f"{name}: fits of one curve may differ in their noise only, and these differ in what "
             "they released; give a dict, with an entry for each kind"
@@ -291,9 +279,14 @@ def _stored_path(name: str, fits: list[Any], X: Any, y: Any, metric: str) -> Sto
         n_steps=ends[shown],
         epochs=ends[shown] * first.sample_rate_,
         scores=np.array([_stage_scores(fitted, X, y, metric)[shown] for fitted in fits]),
-        cost=costs[0],
+        statement=statements[0],
         steps=first.mechanisms_[-1],
     )
+
+
+def _apart_from_noise(statement: PrivacyStatement) -> tuple[Any, ...]:
+    """What fits of one curve have in common."""
+    return statement.subject, statement.mechanisms, statement.delta, obstacles(statement)
 
 
 def _last_step(name: str, fitted: Any) -> Any:
@@ -334,12 +327,6 @@ def _as_list(fits: Any) -> list[Any]:
 
 
 def _with_cost(name: str, path: StoredPath) -> str:
-    if path.cost.gaps and not path.cost.is_silent:
+    if obstacles(path.statement) and not is_without_noise(path.statement):
         return f"{name} (no promise)"
-    return f"{name} (epsilon {path.cost.epsilon:.3g})"
-
-
-def _check_choice(name: str, value: str, choices: Any) -> None:
-    if value not in choices:
-        known = " or ".join(f'"{choice}"' for choice in choices)
-        raise ValueError(f"{name} must be {known}, got {value!r}")
+    return f"{name} (epsilon {drawn_epsilon(path.statement):.3g})"

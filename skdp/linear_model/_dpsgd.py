@@ -1,6 +1,5 @@
 """DPSGDClassifier: check, plan, descend, report."""
 
-import secrets
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -11,34 +10,40 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skdp._estimator import (
+    BUDGET,
+    PrivateEstimator,
+    hide_row_count,
+    kept_releases,
+    public_shape,
+    replace_fitted,
+    validated_copy,
+    warn_of,
+)
 from skdp._sklearn import (
     CallbackSupport,
-    HtmlWithPrivacy,
     Interval,
     StrOptions,
-    adopt_input_names,
     epoch_callback,
     fit_context,
-    replace_fitted,
     validate_without_leaks,
     with_callbacks,
-    without_lengths,
 )
-from skdp._version import __version__
+from skdp.budget import PrivacyBudget
 from skdp.linear_model._descent import Descent, average_of_last, descend, passes, stage_ends
 from skdp.linear_model._first_releases import first_releases
-from skdp.linear_model._labels import encode_labels
+from skdp.linear_model._labels import declared_labels, encode_labels
 from skdp.linear_model._losses import Loss, loss_for
-from skdp.linear_model._privacy_unit import units_of
-from skdp.linear_model._training_plan import TrainingPlan, make_plan, warn_about_weak_promises
+from skdp.linear_model._privacy_unit import unit_name_of, units_of
+from skdp.linear_model._training_plan import TrainingPlan, make_plan, weaknesses_of
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.mechanisms._rows import in_row_order, rows_of
+from skdp.mechanisms._units import Units
 from skdp.privacy import Gaussian, SubsampledGaussian
-from skdp.privacy._promise import summary
 
 __all__ = ["DPSGDClassifier"]
 
@@ -56,7 +61,7 @@ def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
     )
 
 
-class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEstimator):
+class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEstimator):
     """Linear classifier trained by differentially private stochastic gradient descent.
 
     Logistic regression (two classes) or multinomial softmax regression, fitted by DP-SGD: every
@@ -134,6 +139,13 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         a second model trained with the same seed, since the noise cancels in the difference of
         the two. A `RandomState` gives one draw a fit; `clone` copies it, so folds and candidates
         of a search share its draws. `BaggingClassifier` sets an integer where this is None.
+    unit_name : str or None, default=None
+        What a unit of privacy is, such as "patient", for statements and ledgers: costs to
+        different units are not added up. None takes the name of `privacy_unit`, where it has one.
+    budget : PrivacyBudget or None, default=None
+        Counts the fits of this estimator and of all its clones as they happen: `fit` enters its
+        whole plan before it reads a row, and is refused where the budget does not pay for it. A
+        fit that fails after that, for a missing value in `X` for example, stays entered.
 
     Attributes
     ----------
@@ -176,6 +188,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         Their names, where `X` had names that are all text.
     unit_ : {"row", "unit"}
         Whom the promise is for: each row, or each unit of `privacy_unit`.
+    unit_name_ : str or None
+        What a unit is.
     noise_source_ : {"system", "seeded"}
         Where noise and sampling came from; see `random_state`.
     skdp_version_ : str
@@ -229,6 +243,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         "classes": ["array-like", None],
         "store_path": ["boolean"],
         "random_state": ["random_state"],
+        "unit_name": [str, None],
+        "budget": BUDGET,
     }
 
     def __init__(
@@ -248,6 +264,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         classes: ArrayLike | None = None,
         store_path: bool = False,
         random_state: int | np.random.RandomState | None = None,
+        unit_name: str | None = None,
+        budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -263,6 +281,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         self.classes = classes
         self.store_path = store_path
         self.random_state = random_state
+        self.unit_name = unit_name
+        self.budget = budget
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -296,6 +316,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         skdp.exceptions.PrivacyError
             A `ValueError`: the budget is exhausted by the first step, or the combination of
             parameters says nothing about how much noise to add.
+        skdp.exceptions.BudgetExhaustedError
+            A `PrivacyError`: what is left of `budget` does not pay for the fit. No row was read.
         skdp.exceptions.DivergenceError
             When the weights left the range of finite numbers.
 
@@ -305,28 +327,62 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
             When there is no noise, `epsilon_` is above 10, delta is at least one over the number
             of rows, or the budget ends training early.
         """
-        stand_in, learned_names = adopt_input_names(self)
+        checked, learned_names = validated_copy(self)
         # With units the number of rows is private, so no error may show it.
-        discreetly = nullcontext if privacy_unit is None else without_lengths
-        with discreetly():
-            X, y = validate_without_leaks(stand_in, X, y, **_DATA_CHECKS)
-            classes, codes = encode_labels(y, self.classes)
-            units = None if privacy_unit is None else units_of(privacy_unit, X.shape[0])
+        hiding = nullcontext if privacy_unit is None else hide_row_count
+        with hiding():
+            shape = public_shape(X)
+            if shape is None or y is None:
+                # Lists tell no sizes until they are read.
+                X, y = validate_without_leaks(checked, X, y, **_DATA_CHECKS)
+                shape = X.shape
+            check_consistent_length(X, y)
+            y, n_classes = self._label_set(checked, y)
+            units = None if privacy_unit is None else units_of(privacy_unit, shape[0])
 
         # The promise is built from constructor arguments and public sizes, never from values.
         plan = make_plan(
             self,
-            n_rows=X.shape[0] if units is None else len(units),
-            n_features=X.shape[1],
-            n_classes=len(classes),
+            n_rows=shape[0] if units is None else len(units),
+            n_features=shape[1],
+            n_classes=n_classes,
             unit="row" if units is None else "unit",
         )
-        warn_about_weak_promises(plan)
+        warn_of(weaknesses_of(plan))
+        name = self.unit_name or unit_name_of(privacy_unit)
+        n = plan.gradient.n_rows
+        with self._counted(plan.mechanisms, n=n, unit=plan.unit, name=name) as marks, hiding():
+            X, y = validate_without_leaks(checked, X, y, **_DATA_CHECKS)
+            if X.shape != shape:
+                raise ValueError("X has another shape than it said before it was read")
+            fitted = self._train(
+                X, y, plan, units, {**marks, "unit_name_": name, **learned_names()}
+            )
+            replace_fitted(self, fitted)
+        return self
+
+    def _label_set(self, checked: Any, y: Any) -> tuple[Any, int]:
+        """The labels, read if nothing declares which there are, and how many there are."""
+        if self.classes is not None:
+            return y, len(declared_labels(self.classes))
+        y = validate_without_leaks(checked, y=y)
+        return y, len(encode_labels(y, None)[0])
+
+    def _train(
+        self,
+        X: Any,
+        y: np.ndarray,
+        plan: TrainingPlan,
+        units: Units | None,
+        known: dict[str, Any],
+    ) -> dict[str, Any]:
+        """All fitted attributes, of which `known` are settled; from rows to a model."""
+        classes, codes = encode_labels(y, self.classes)
         loss = loss_for(len(classes))
         streams = Streams(draw_seed(self.random_state), type(self).__name__)
         # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
         # where the caller asked NumPy to raise.
-        with discreetly(), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             X = in_row_order(X)
             plan, intercept = first_releases(plan, X, codes, streams, units)
             gradient = NoisyGradient(
@@ -343,20 +399,17 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         n_coef = X.shape[1] * loss.n_outputs
         start = np.zeros(gradient.n_weights)
         start[n_coef:] = intercept
-        fitted = partial(self._fitted, plan, classes, learned_names(), streams.source)
+        fitted = partial(self._fitted, plan, classes, known, streams.source)
         n_epochs = len(stage_ends(plan.gradient.n_steps, plan.gradient.sample_rate))
-        after_epoch = epoch_callback(self, n_epochs, fitted)
-        with discreetly():
-            descent = descend(
-                gradient,
-                plan,
-                start=start,
-                n_coef=n_coef,
-                keep_path=self.store_path,
-                after_epoch=after_epoch,
-            )
-        replace_fitted(self, fitted(descent))
-        return self
+        descent = descend(
+            gradient,
+            plan,
+            start=start,
+            n_coef=n_coef,
+            keep_path=self.store_path,
+            after_epoch=epoch_callback(self, n_epochs, fitted),
+        )
+        return fitted(descent)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Logits.
@@ -465,15 +518,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
         tags.input_tags.sparse = True
         return tags
 
-    def _privacy_summary(self) -> list[str]:
-        if not hasattr(self, "epsilon_"):
-            return []
-        return summary(self.epsilon_, self.delta_, unit=self.unit_, noise_source=self.noise_source_)
-
-    def _privacy_releases(self) -> list[Gaussian | SubsampledGaussian]:
-        """The noisy releases of the last fit, for whatever adds them up."""
-        check_is_fitted(self)
-        return list(self.mechanisms_)
+    _privacy_releases = kept_releases
 
     def _planned_releases(
         self,
@@ -501,11 +546,6 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
             unit=unit,
         )
         return list(plan.mechanisms)
-
-    @property
-    def _n_privacy_units(self) -> int:
-        """The n of every formula: a public number."""
-        return self._plan.gradient.n_rows
 
     @property
     def _loss(self) -> Loss:
@@ -540,8 +580,6 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, HtmlWithPrivacy, BaseEst
             "clip_fraction_": descent.clip_fraction,
             "unit_": plan.unit,
             "noise_source_": noise_source,
-            "skdp_version_": __version__,
-            "fit_id_": secrets.token_hex(8),
             "_plan": plan,
         }
         if descent.path is not None:

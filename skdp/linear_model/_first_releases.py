@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from skdp.linear_model._start import class_shares, intercept_of, lead_of_largest, typical_norm
+from skdp.linear_model._start import class_shares, intercept_of, majority_margin, typical_norm
 from skdp.linear_model._training_plan import TrainingPlan
-from skdp.mechanisms._counts import CountPlan, noisy_counts, norm_bins
+from skdp.mechanisms._counts import noisy_counts, norm_bins
 from skdp.mechanisms._noise import RandomSource, Streams
+from skdp.mechanisms._sum_plan import SumPlan
 from skdp.mechanisms._units import Units
 
 __all__ = ["first_releases"]
@@ -48,7 +49,7 @@ def first_releases(
         noise = streams.open("class counts", "noise")
         counts = noisy_counts(codes, plan.class_counts, noise, units=units)
         shares = class_shares(counts, plan.class_counts, plan.gradient.n_rows)
-        intercept, lead = intercept_of(shares), lead_of_largest(shares)
+        intercept, lead = intercept_of(shares), majority_margin(shares)
     if plan.scale_is_given:
         return plan.adapted(scale=1.0, unit_scale=1.0, lead=lead), intercept
     norm = _released_norm(plan, plan.norm_counts, X, streams.open("norm counts", "noise"), units)
@@ -62,7 +63,7 @@ def first_releases(
 
 def _released_norm(
     plan: TrainingPlan,
-    counts_plan: CountPlan | None,
+    counts_plan: SumPlan | None,
     X: Any,
     noise: RandomSource,
     units: Units | None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["encode_labels"]
+__all__ = ["declared_labels", "encode_labels"]
 
 
 def encode_labels(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -33,7 +33,12 @@ def encode_labels(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
         Where y holds no class labels, or the label set is no set of two or more of y's kind.
     """
     kind = _kind_of(y, "y")
-    label_set = _distinct(y) if classes is None else _declared(classes, kind)
+    label_set = np.unique(y) if classes is None else declared_labels(classes)
+    if classes is not None and _kind_of(label_set, "classes") != kind:
+        raise ValueError(
+            f"classes holds {_kind_of(label_set, 'classes')} but y holds {kind}: name the labels "
+            "as they stand in y" + _REENCODING
+        )
     if len(label_set) < 2:
         raise ValueError(
             "y holds one class, and a classifier needs two or more: name them all with classes=, "
@@ -55,19 +60,22 @@ _REENCODING = (
 )
 
 
-def _declared(classes: Any, kind: str) -> np.ndarray:
+def declared_labels(classes: Any) -> np.ndarray:
+    """The label set that the user declared, sorted; `y` is not needed for it.
+
+    Raises
+    ------
+    ValueError
+        Where it is no set of two or more labels of one kind.
+    """
     declared = np.asarray(classes)
     if declared.ndim != 1:
         raise ValueError(
             "classes must be a one-dimensional list or array of labels, got "
             f"{type(classes).__name__} with {declared.ndim} dimensions"
         )
-    if _kind_of(declared, "classes") != kind:
-        raise ValueError(
-            f"classes holds {_kind_of(declared, 'classes')} but y holds {kind}: name the labels as "
-            "they stand in y" + _REENCODING
-        )
-    label_set = _distinct(declared)
+    _kind_of(declared, "classes")
+    label_set = np.unique(declared)
     if len(label_set) != len(declared):
         # Not shown: what is passed may be y itself.
         raise ValueError(
@@ -98,7 +106,3 @@ def _kind_of(labels: np.ndarray, name: str) -> str:
         f"Unknown label type: {name} must hold integers or text, all of one kind; convert it "
         "with astype"
     )
-
-
-def _distinct(labels: np.ndarray) -> np.ndarray:
-    return np.unique(labels)

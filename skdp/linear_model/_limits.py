@@ -7,7 +7,6 @@ import math
 from typing import NamedTuple
 
 from skdp.exceptions import CalibrationError, PrivacyError
-from skdp.mechanisms._counts import CountPlan
 from skdp.mechanisms._gradient_plan import MOST_ROWS_A_STEP, MOST_UNITS_A_STEP, GradientPlan
 from skdp.mechanisms._release import (
     LEAST_NOISE,
@@ -15,6 +14,7 @@ from skdp.mechanisms._release import (
     largest_noise,
     largest_sum,
 )
+from skdp.mechanisms._sum_plan import SumPlan
 
 __all__ = [
     "MOST_A_STEP",
@@ -100,14 +100,14 @@ def check_arithmetic(gradient: GradientPlan, sizes: Sizes, *, asked: str) -> Non
         )
 
 
-def check_counts(counts: dict[str, CountPlan | None], *, asked: str) -> None:
+def check_counts(counts: dict[str, SumPlan | None], *, asked: str) -> None:
     for plan in counts.values():
         if plan is not None and plan.noise_multiplier < LEAST_NOISE:
             raise CalibrationError(
                 f"{asked} on so few rows has counts with noise of {plan.noise_multiplier:.3g} "
                 f"times what a row adds, and {LEAST_NOISE:g} is the least: lower epsilon"
             )
-        if plan is not None and plan.noise_multiplier > largest_exact_noise(plan.n_bins):
+        if plan is not None and plan.noise_multiplier > largest_exact_noise(plan.size):
             raise CalibrationError(
                 f"{asked} on so many rows needs counts with more noise than is exact on their "
                 "grid; raise epsilon, or set clip_threshold and learning_rate"

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdp.mechanisms._units import Units
 
-__all__ = ["units_of"]
+__all__ = ["unit_name_of", "units_of"]
 
 
 def units_of(privacy_unit: Any, n_rows: int) -> Units:
@@ -50,6 +50,12 @@ def units_of(privacy_unit: Any, n_rows: int) -> Units:
         )
     _, codes = np.unique(ids, return_inverse=True)
     return Units(codes)
+
+
+def unit_name_of(privacy_unit: Any) -> str | None:
+    """The name of a column of ids, which says what a unit is; None where it has none."""
+    name = getattr(privacy_unit, "name", None)
+    return name if isinstance(name, str) and name else None
 
 
 def _are_whole(ids: np.ndarray) -> bool:

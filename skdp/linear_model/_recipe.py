@@ -13,7 +13,7 @@ __all__ = [
     "Hyperparameters",
     "calibrated_hyperparameters",
     "n_steps_of",
-    "slower_where_one_class_leads",
+    "slower_with_a_majority",
     "textbook_hyperparameters",
     "within_penalty",
 ]
@@ -159,7 +159,7 @@ def calibrated_hyperparameters(
     )
 
 
-def slower_where_one_class_leads(signal: float, lead: float) -> float:
+def slower_with_a_majority(signal: float, lead: float) -> float:
     """Factor on the rate: below 1 only where one class dominates and the signal is small.
 
     There the weights carry little but noise, and predicting the larger class, which the

@@ -6,9 +6,10 @@ falls back to what is plausible without data.
 
 import numpy as np
 
-from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan
+from skdp.mechanisms._counts import NORM_EXPONENTS
+from skdp.mechanisms._sum_plan import SumPlan
 
-__all__ = ["class_shares", "intercept_of", "lead_of_largest", "typical_norm"]
+__all__ = ["class_shares", "intercept_of", "majority_margin", "typical_norm"]
 
 # The scale is read as about the upper quartile of the norms: this much above the mean log2.
 _ABOVE_THE_MEAN = 0.3
@@ -16,7 +17,7 @@ _ABOVE_THE_MEAN = 0.3
 _PRIOR_SLOPE = 3.0
 
 
-def class_shares(counts: np.ndarray, plan: CountPlan, n_rows: int) -> np.ndarray:
+def class_shares(counts: np.ndarray, plan: SumPlan, n_rows: int) -> np.ndarray:
     """Shares of the classes, shrunk towards equal ones by what the noise explains.
 
     James and Stein (1961): a deviation from equal shares whose square is no larger than the
@@ -26,7 +27,7 @@ def class_shares(counts: np.ndarray, plan: CountPlan, n_rows: int) -> np.ndarray
     ----------
     counts : ndarray of shape (n_classes,)
         Centred noisy counts.
-    plan : CountPlan
+    plan : SumPlan
         Says how large their noise is.
     n_rows : int
         Number of rows.
@@ -36,7 +37,7 @@ def class_shares(counts: np.ndarray, plan: CountPlan, n_rows: int) -> np.ndarray
     shares : ndarray of shape (n_classes,)
         Positive, with sum 1.
     """
-    n_classes = plan.n_bins
+    n_classes = plan.size
     noise = plan.noise_scale / n_rows
     deviation = counts / n_rows
     deviation = deviation - deviation.mean()
@@ -56,13 +57,13 @@ def intercept_of(shares: np.ndarray) -> np.ndarray:
     return logs[1:] - logs[:1] if len(shares) == 2 else logs - logs.mean()
 
 
-def lead_of_largest(shares: np.ndarray) -> float:
+def majority_margin(shares: np.ndarray) -> float:
     """Share of the largest class minus that of the second."""
     second, largest = np.sort(shares)[-2:]
     return float(largest - second)
 
 
-def typical_norm(counts: np.ndarray, plan: CountPlan, n_rows: int, n_features: int) -> float:
+def typical_norm(counts: np.ndarray, plan: SumPlan, n_rows: int, n_features: int) -> float:
     """A norm that about three quarters of the rows do not exceed, read from noisy counts.
 
     The most plausible pair of neighbouring bins, given the noise and a Laplace prior around
@@ -73,7 +74,7 @@ def typical_norm(counts: np.ndarray, plan: CountPlan, n_rows: int, n_features: i
     ----------
     counts : ndarray of shape (n_bins,)
         Noisy counts of `NORM_EXPONENTS`.
-    plan : CountPlan
+    plan : SumPlan
         Says how large their noise is.
     n_rows, n_features : int
         Size of the data.

@@ -5,15 +5,12 @@ The budget table of the estimator stands here; `_limits` has what is refused.
 
 import dataclasses
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from skdp._sklearn import N_WRAPPERS_OF_FIT
 from skdp.exceptions import (
     BudgetExhaustedError,
     PrivacyError,
-    PrivacyWarning,
 )
 from skdp.linear_model._limits import (
     MOST_A_STEP,
@@ -27,16 +24,17 @@ from skdp.linear_model._limits import (
 from skdp.linear_model._recipe import (
     Hyperparameters,
     calibrated_hyperparameters,
-    slower_where_one_class_leads,
+    slower_with_a_majority,
     textbook_hyperparameters,
     within_penalty,
 )
-from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan
+from skdp.mechanisms._counts import NORM_EXPONENTS, count_plan
 from skdp.mechanisms._gradient_plan import (
     SENSITIVITY_FACTOR,
     GradientPlan,
     multiplier_for_gradient,
 )
+from skdp.mechanisms._sum_plan import SumPlan
 from skdp.privacy import (
     Gaussian,
     SubsampledGaussian,
@@ -46,7 +44,7 @@ from skdp.privacy import (
 )
 from skdp.privacy._promise import chosen_delta, weaknesses
 
-__all__ = ["TrainingPlan", "make_plan", "warn_about_weak_promises"]
+__all__ = ["TrainingPlan", "make_plan", "weaknesses_of"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class TrainingPlan:
     ----------
     gradient : GradientPlan
         The noisy steps: rows, batches, number, clip and noise.
-    class_counts, norm_counts, unit_norm_counts : CountPlan or None
+    class_counts, norm_counts, unit_norm_counts : SumPlan or None
         The releases before the first step, if any; the last one where the unit is no row.
     epsilon, delta : float
         What the releases cost together.
@@ -79,8 +77,8 @@ class TrainingPlan:
     """
 
     gradient: GradientPlan
-    class_counts: CountPlan | None
-    norm_counts: CountPlan | None
+    class_counts: SumPlan | None
+    norm_counts: SumPlan | None
     epsilon: float
     delta: float
     n_steps_asked: int
@@ -90,7 +88,7 @@ class TrainingPlan:
     averaged_share: float
     scale_is_given: bool
     signal: float
-    unit_norm_counts: CountPlan | None = None
+    unit_norm_counts: SumPlan | None = None
     unit: str = "row"
 
     @property
@@ -129,7 +127,7 @@ class TrainingPlan:
         )
         rate = self.learning_rate
         if not self.rate_is_given:
-            rate *= slower_where_one_class_leads(self.signal, lead)
+            rate *= slower_with_a_majority(self.signal, lead)
             rate /= scale * unit_scale
             rate = within_penalty(rate, self.alpha)
         return dataclasses.replace(self, gradient=gradient, learning_rate=rate)
@@ -182,11 +180,8 @@ def make_plan(
     return _priced(params, settings, gradient, counts, delta=delta, unit=unit)
 
 
-def warn_about_weak_promises(plan: TrainingPlan) -> None:
-    """Warn of what weakens the promise, and of nothing else.
-
-    Every text is made of the plan's public numbers.
-    """
+def weaknesses_of(plan: TrainingPlan) -> list[str]:
+    """What weakens the promise, and nothing else, in the plan's public numbers."""
     gradient = plan.gradient
     messages = []
     epsilon = plan.epsilon
@@ -202,9 +197,7 @@ def warn_about_weak_promises(plan: TrainingPlan) -> None:
             f"the budget ends training after {gradient.n_steps} of {plan.n_steps_asked} steps; "
             "raise epsilon or noise_multiplier, or lower n_epochs"
         )
-    for message in messages:
-        # From fit's caller: this function, fit, and its wrappers.
-        warnings.warn(message, PrivacyWarning, stacklevel=3 + N_WRAPPERS_OF_FIT)
+    return messages
 
 
 def _budget_and_noise(
@@ -254,7 +247,7 @@ def _priced(
     params: Any,
     settings: Hyperparameters,
     gradient: GradientPlan,
-    counts: dict[str, CountPlan | None],
+    counts: dict[str, SumPlan | None],
     *,
     delta: float,
     unit: str,
@@ -285,19 +278,17 @@ def _gaussian_mu(epsilon: float, delta: float) -> float:
     return 1.0 / calibrate_noise_multiplier(epsilon, delta, 1.0, 1)
 
 
-def _count_plans(
-    settings: Hyperparameters, params: Any, sizes: Sizes
-) -> dict[str, CountPlan | None]:
+def _count_plans(settings: Hyperparameters, params: Any, sizes: Sizes) -> dict[str, SumPlan | None]:
     """The releases before the first step, where the settings pay for them and they are of use."""
-    counts: dict[str, CountPlan | None] = {
+    counts: dict[str, SumPlan | None] = {
         "class_counts": None,
         "norm_counts": None,
         "unit_norm_counts": None,
     }
     if settings.class_mu and params.fit_intercept:
-        counts["class_counts"] = CountPlan(sizes.n_classes, 1.0 / settings.class_mu, centred=True)
+        counts["class_counts"] = count_plan(sizes.n_classes, 1.0 / settings.class_mu, centred=True)
     if settings.norm_mu:
-        norms = CountPlan(len(NORM_EXPONENTS), 1.0 / settings.norm_mu)
+        norms = count_plan(len(NORM_EXPONENTS), 1.0 / settings.norm_mu)
         counts["norm_counts"] = norms
         if sizes.unit == "unit":
             # Two histograms share what one costs.
@@ -311,7 +302,7 @@ def _calibrated_noise(
     epsilon: float,
     delta: float,
     n_rows: int,
-    counts: dict[str, CountPlan | None],
+    counts: dict[str, SumPlan | None],
 ) -> float:
     """Noise multiplier of the steps, within what the counts leave of the budget."""
     before = tuple(plan.mechanism for plan in counts.values() if plan is not None)

@@ -7,25 +7,23 @@ contributes nothing in one of them; the number of rows is public.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from skdp.mechanisms._noise import RandomSource
-from skdp.mechanisms._release import ROUNDING_SHARE, NoisyReleases
 from skdp.mechanisms._rows import every_row, rows_of
-from skdp.privacy import Gaussian
+from skdp.mechanisms._sum_plan import SumPlan, release_sum
 
 __all__ = [
     "MOST_ROWS",
     "SIZE_EXPONENTS",
     "SQUARE_CENTRE",
     "SQUARE_WEIGHT",
-    "MomentPlan",
-    "SizePlan",
+    "moment_plan",
     "noisy_moments",
     "noisy_sizes",
+    "size_plan",
 ]
 
 # What a row adds for one column with value t in [-1, 1]: t, and WEIGHT * (t^2 - CENTRE).
@@ -41,8 +39,7 @@ _STEPS_PER_UNIT = 2.0**20
 MOST_ROWS = 2**32
 
 
-@dataclass(frozen=True)
-class MomentPlan:
+def moment_plan(n_columns: int, noise_multiplier: float) -> SumPlan:
     """What decides a release of sums and of sums of squares.
 
     With t in [-1, 1] the value in half widths of the bounds from their middle, and weight w and
@@ -59,80 +56,22 @@ class MomentPlan:
     squared mean m, gets noise of (1 + w^2) / (2 w) sqrt(1 / w^2 + 4 m^2), in units in which it is
     sqrt(1 + 4 m^2) at w = 1. At w^2 = 3 / 2 that is 17, 7 and 1 % less for m of 0, 1/2 and 1, and
     the means have 2 % more.
-
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns.
-    noise_multiplier : float
-        Standard deviation of the noise over the sensitivity.
     """
-
-    n_columns: int
-    noise_multiplier: float
-
-    @property
-    def size(self) -> int:
-        """Number of released coordinates."""
-        return 2 * self.n_columns
-
-    @property
-    def sensitivity(self) -> float:
-        """L2 norm of what one row adds at most: sqrt(25 / 24) a column."""
-        return math.sqrt(self.n_columns) * SQUARE_WEIGHT * SQUARE_CENTRE
-
-    @property
-    def noise_scale(self) -> float:
-        """Standard deviation of the noise on every sum, for the sensitivity after rounding."""
-        return self.noise_multiplier * self.sensitivity * (1.0 + ROUNDING_SHARE)
-
-    @property
-    def mechanism(self) -> Gaussian:
-        """The release as the accountant sees it."""
-        return Gaussian(self.noise_multiplier)
+    sensitivity = math.sqrt(n_columns) * SQUARE_WEIGHT * SQUARE_CENTRE
+    return SumPlan(2 * n_columns, sensitivity, noise_multiplier)
 
 
-@dataclass(frozen=True)
-class SizePlan:
+def size_plan(n_columns: int, noise_multiplier: float) -> SumPlan:
     """What decides a release of how many entries of each column are of which size.
 
     A row adds one to one bin of each column in which it is not zero, a vector of length
     sqrt(d) at most.
-
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns.
-    noise_multiplier : float
-        Standard deviation of the noise over the sensitivity.
     """
-
-    n_columns: int
-    noise_multiplier: float
-
-    @property
-    def size(self) -> int:
-        """Number of released coordinates."""
-        return self.n_columns * len(SIZE_EXPONENTS)
-
-    @property
-    def sensitivity(self) -> float:
-        """L2 norm of what one row adds at most."""
-        return math.sqrt(self.n_columns)
-
-    @property
-    def noise_scale(self) -> float:
-        """Standard deviation of the noise on every count, for the sensitivity after rounding."""
-        return self.noise_multiplier * self.sensitivity * (1.0 + ROUNDING_SHARE)
-
-    @property
-    def mechanism(self) -> Gaussian:
-        """The release as the accountant sees it."""
-        return Gaussian(self.noise_multiplier)
+    return SumPlan(n_columns * len(SIZE_EXPONENTS), math.sqrt(n_columns), noise_multiplier)
 
 
 def noisy_moments(
-    X: np.ndarray, lower: np.ndarray, upper: np.ndarray, plan: MomentPlan, source: RandomSource
+    X: np.ndarray, lower: np.ndarray, upper: np.ndarray, plan: SumPlan, source: RandomSource
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add up values and squares of each column, clipped to its bounds, and add noise.
 
@@ -145,8 +84,8 @@ def noisy_moments(
         Finite rows, at most `MOST_ROWS`.
     lower, upper : ndarray of shape (n_columns,)
         Public bounds, the lower ones below the upper ones.
-    plan : MomentPlan
-        Columns and noise.
+    plan : SumPlan
+        Of `moment_plan`, for as many columns.
     source : RandomSource
         The stream of this release.
 
@@ -157,19 +96,19 @@ def noisy_moments(
     squares : ndarray of shape (n_columns,)
         Noisy sums of `SQUARE_WEIGHT * (t**2 - SQUARE_CENTRE)`.
     """
-    total = np.zeros((2, plan.n_columns))
+    total = np.zeros((2, X.shape[1]))
     for _, piece in every_row(rows_of(X)):
         # Rounding keeps order, so the share is at most 1, and t is within [-1, 1].
         share = (np.clip(piece, lower, upper) - lower) / (upper - lower)
         t = 2.0 * share - 1.0
         total[0] += _rounded(t).sum(axis=0)
         total[1] += _rounded(SQUARE_WEIGHT * (t * t - SQUARE_CENTRE)).sum(axis=0)
-    sums, squares = _released(total.ravel(), plan, source).reshape(2, -1)
+    sums, squares = release_sum(total.ravel(), plan, source).reshape(2, -1)
     return sums, squares
 
 
 def noisy_sizes(
-    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, plan: SizePlan, source: RandomSource
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, plan: SumPlan, source: RandomSource
 ) -> np.ndarray:
     """Count the entries of each size in each column, and add noise; zeros are not counted.
 
@@ -180,8 +119,8 @@ def noisy_sizes(
     ----------
     X : ndarray or CSR of shape (n_rows, n_columns)
         Finite rows, at most `MOST_ROWS`.
-    plan : SizePlan
-        Columns and noise.
+    plan : SumPlan
+        Of `size_plan`, for as many columns.
     source : RandomSource
         The stream of this release.
 
@@ -196,7 +135,7 @@ def noisy_sizes(
         column, value = _entries(piece)
         place = column.astype(np.intp) * n_bins + _size_bins(value)
         total += np.bincount(place[value != 0.0], minlength=plan.size)
-    return _released(total, plan, source).reshape(plan.n_columns, n_bins)
+    return release_sum(total, plan, source).reshape(-1, n_bins)
 
 
 def _rounded(contribution: np.ndarray) -> np.ndarray:
@@ -216,15 +155,3 @@ def _size_bins(value: np.ndarray) -> np.ndarray:
     mantissa, exponent = np.frexp(np.abs(value))
     exponent = exponent - (mantissa == 0.5)
     return np.clip(exponent, SIZE_EXPONENTS[0], SIZE_EXPONENTS[-1]) - SIZE_EXPONENTS[0]
-
-
-def _released(total: np.ndarray, plan: MomentPlan | SizePlan, source: RandomSource) -> np.ndarray:
-    """The one way out: through the noisy door."""
-    releases = NoisyReleases(
-        plan.size,
-        sensitivity=plan.sensitivity,
-        noise_scale=plan.noise_scale,
-        n_releases=1,
-        source=source,
-    )
-    return releases.add_noise(total)

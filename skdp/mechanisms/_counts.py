@@ -1,17 +1,15 @@
 """Noisy counts of rows in public bins: one Gaussian release, each row in one bin at most."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from skdp.mechanisms._noise import RandomSource
-from skdp.mechanisms._release import ROUNDING_SHARE, NoisyReleases
 from skdp.mechanisms._rows import rows_of
+from skdp.mechanisms._sum_plan import SumPlan, release_sum
 from skdp.mechanisms._units import Units
-from skdp.privacy import Gaussian
 
-__all__ = ["NORM_EXPONENTS", "CountPlan", "noisy_counts", "norm_bins"]
+__all__ = ["NORM_EXPONENTS", "count_plan", "noisy_counts", "norm_bins"]
 
 # Public bins of row norms, by powers of two; the outer bins also hold what lies beyond them.
 NORM_EXPONENTS = np.arange(-24, 40)
@@ -19,43 +17,19 @@ NORM_EXPONENTS = np.arange(-24, 40)
 _WHOLE_SHARE = 1 << 20
 
 
-@dataclass(frozen=True)
-class CountPlan:
-    """What decides a release of counts.
+def count_plan(n_bins: int, noise_multiplier: float, *, centred: bool = False) -> SumPlan:
+    """What decides a release of counts of rows in public bins.
 
-    Parameters
-    ----------
-    n_bins : int
-        Number of public bins.
-    noise_multiplier : float
-        Standard deviation of the noise over the sensitivity.
-    centred : bool
-        Whether each row adds its bin's indicator minus `1 / n_bins` everywhere, which is a shorter
-        vector; the counts then come without their mean.
+    A row adds 1 to its bin. Centred, it adds its bin's indicator minus `1 / n_bins` everywhere,
+    which is a shorter vector, of length sqrt(1 - 1 / n_bins); the counts then come without their
+    mean.
     """
-
-    n_bins: int
-    noise_multiplier: float
-    centred: bool = False
-
-    @property
-    def sensitivity(self) -> float:
-        """L2 norm of what one row adds: 1, or sqrt(1 - 1 / n_bins) where it is centred."""
-        return math.sqrt(1.0 - 1.0 / self.n_bins) if self.centred else 1.0
-
-    @property
-    def noise_scale(self) -> float:
-        """Standard deviation of the noise on every count, for the sensitivity after rounding."""
-        return self.noise_multiplier * self.sensitivity * (1.0 + ROUNDING_SHARE)
-
-    @property
-    def mechanism(self) -> Gaussian:
-        """The release as the accountant sees it."""
-        return Gaussian(self.noise_multiplier)
+    sensitivity = math.sqrt(1.0 - 1.0 / n_bins) if centred else 1.0
+    return SumPlan(n_bins, sensitivity, noise_multiplier)
 
 
 def noisy_counts(
-    bins: np.ndarray, plan: CountPlan, source: RandomSource, *, units: Units | None = None
+    bins: np.ndarray, plan: SumPlan, source: RandomSource, *, units: Units | None = None
 ) -> np.ndarray:
     """Count the rows in each bin and add noise.
 
@@ -68,8 +42,8 @@ def noisy_counts(
     ----------
     bins : ndarray of int of shape (n_rows,)
         Each row's bin; negative for a row that contributes nothing.
-    plan : CountPlan
-        Bins and noise.
+    plan : SumPlan
+        Of `count_plan`; its sensitivity says whether the counts are centred.
     source : RandomSource
         The stream of this release.
     units : Units or None
@@ -80,17 +54,10 @@ def noisy_counts(
     counts : ndarray of shape (n_bins,)
         Noisy, so perhaps negative.
     """
-    counts = _counts(bins, plan.n_bins, units)
-    if plan.centred:
-        counts -= counts.sum() / plan.n_bins
-    releases = NoisyReleases(
-        plan.n_bins,
-        sensitivity=plan.sensitivity,
-        noise_scale=plan.noise_scale,
-        n_releases=1,
-        source=source,
-    )
-    return releases.add_noise(counts)
+    counts = _counts(bins, plan.size, units)
+    if plan.sensitivity < 1.0:
+        counts -= counts.sum() / plan.size
+    return release_sum(counts, plan, source)
 
 
 def _counts(bins: np.ndarray, n_bins: int, units: Units | None) -> np.ndarray:

@@ -59,8 +59,6 @@ class UnitKFold(BaseCrossValidator):
 
     # With metadata routing, `groups` reaches `split` without a request.
     __metadata_request__split = {"groups": True}  # noqa: RUF012
-    # For statements: folds are as even as KFold's, counted in units.
-    _splits_units = True
 
     def __init__(
         self,

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import DiscreetParameters, fit_context, replace_fitted, validate_without_leaks
+from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
+from skdp._sklearn import fit_context, validate_without_leaks
 from skdp.preprocessing._bounds import resolve_bounds
-from skdp.preprocessing._fitting import read_rows
 
 __all__ = ["BoundedScaler"]
 
@@ -20,7 +20,7 @@ _DATA_CHECKS = {
 }
 
 
-class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, DiscreetParameters, BaseEstimator):
+class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutValues, BaseEstimator):
     """Scale columns from public bounds to a common range.
 
     A scaler that learns means or ranges from the rows lets one row move every other row, so no

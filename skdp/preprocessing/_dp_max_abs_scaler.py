@@ -1,6 +1,5 @@
 """DPMaxAbsScaler: the size of each column without bounds, by one noisy release."""
 
-import secrets
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,21 +9,21 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import (
-    HtmlWithPrivacy,
-    Interval,
-    StrOptions,
-    fit_context,
+from skdp._estimator import (
+    BUDGET,
+    PrivateEstimator,
+    kept_releases,
+    public_columns,
+    read_rows,
     replace_fitted,
-    validate_without_leaks,
+    warn_of,
 )
-from skdp._version import __version__
-from skdp.mechanisms._columns import SIZE_EXPONENTS, SizePlan, noisy_sizes
+from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp.budget import PrivacyBudget
+from skdp.mechanisms._columns import SIZE_EXPONENTS, noisy_sizes, size_plan
 from skdp.mechanisms._noise import Streams, draw_seed
-from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
-from skdp.preprocessing._fitting import read_rows
+from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
-from skdp.privacy._promise import summary
 
 __all__ = ["DPMaxAbsScaler"]
 
@@ -39,7 +38,7 @@ _STANDS_OUT_TOGETHER = 3.5
 _SHARE_WITHIN = 0.9
 
 
-class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, BaseEstimator):
+class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, BaseEstimator):
     """Scale columns to [-1, 1] by sizes that were released with noise; no bounds are needed.
 
     For columns whose range nobody knows in advance. One Gaussian release tells how many entries of
@@ -72,6 +71,10 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         None draws the noise from the operating system's cryptographic source. An integer makes
         fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
         then holds only against readers who have neither. A `RandomState` gives one draw a fit.
+    budget : PrivacyBudget or None, default=None
+        Counts the fits of this scaler and of all its clones as they happen: `fit` enters its
+        release before it reads a row, and is refused where the budget does not pay for it. A fit
+        that fails after that, for a missing value in `X` for example, stays entered.
 
     Attributes
     ----------
@@ -131,6 +134,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
         "random_state": ["random_state"],
+        "budget": BUDGET,
     }
 
     def __init__(
@@ -139,10 +143,12 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         *,
         delta: float | str = "auto",
         random_state: int | np.random.RandomState | None = None,
+        budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
         self.random_state = random_state
+        self.budget = budget
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -168,33 +174,35 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         skdp.exceptions.CalibrationError
             A `ValueError`: epsilon is too small or too large for exact arithmetic.
 
+        skdp.exceptions.BudgetExhaustedError
+            A `ValueError`: what is left of `budget` does not pay for the fit. No row was read.
+
         Warns
         -----
         skdp.exceptions.PrivacyWarning
             When `epsilon_` is above 10, or delta is at least one over the number of rows.
         """
-        X, names = read_rows(self, X, **_DATA_CHECKS)
-        n_rows, n_columns = X.shape
+        X, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
         size = n_columns * len(SIZE_EXPONENTS)
         release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=size)
-        warn_about_weak_promises(release, n_rows=n_rows)
-        plan = SizePlan(n_columns, release.noise_multiplier)
-        streams = Streams(draw_seed(self.random_state), type(self).__name__)
-        counts = noisy_sizes(X, plan, streams.open("sizes", "noise"))
-        # From here on, only noisy numbers: nothing below can cost privacy.
-        scale, readable = _scales(counts, plan.noise_scale)
-        replace_fitted(
-            self,
-            names,
-            scale_=scale,
-            readable_=readable,
-            epsilon_=release.epsilon,
-            delta_=release.delta,
-            mechanisms_=(plan.mechanism,),
-            noise_source_=streams.source,
-            skdp_version_=__version__,
-            fit_id_=secrets.token_hex(8),
-        )
+        warn_of(release.weaknesses)
+        plan = size_plan(n_columns, release.noise_multiplier)
+        with self._counted([plan.mechanism], n=n_rows) as marks:
+            X, _ = read_rows(self, X, **_DATA_CHECKS)
+            streams = Streams(draw_seed(self.random_state), type(self).__name__)
+            counts = noisy_sizes(X, plan, streams.open("sizes", "noise"))
+            # From here on, only noisy numbers: nothing below can cost privacy.
+            scale, readable = _scales(counts, plan.noise_scale)
+            replace_fitted(
+                self,
+                {**names, **marks},
+                scale_=scale,
+                readable_=readable,
+                epsilon_=release.epsilon,
+                delta_=release.delta,
+                mechanisms_=(plan.mechanism,),
+                noise_source_=streams.source,
+            )
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
@@ -211,6 +219,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
             Values within [-1, 1]; CSR where `X` was sparse.
         """
         X = self._check_rows(X)
+        self._note_rows_passed()
         if not sparse.issparse(X):
             return _clipped(X, self.scale_)
         scaled = X.copy()
@@ -250,15 +259,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         check_is_fitted(self)
         return validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
 
-    def _privacy_summary(self) -> list[str]:
-        if not hasattr(self, "epsilon_"):
-            return []
-        return summary(self.epsilon_, self.delta_, unit="row", noise_source=self.noise_source_)
-
-    def _privacy_releases(self) -> list[Gaussian]:
-        """The noisy releases of the last fit, for whatever adds them up."""
-        check_is_fitted(self)
-        return list(self.mechanisms_)
+    _privacy_releases = kept_releases
 
     def _planned_releases(
         self,
@@ -275,7 +276,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, Ba
         release = plan_one_release(
             self.epsilon, self.delta, n_rows=n_rows, size=n_columns * len(SIZE_EXPONENTS)
         )
-        return [SizePlan(n_columns, release.noise_multiplier).mechanism]
+        return [size_plan(n_columns, release.noise_multiplier).mechanism]
 
 
 def _clipped(values: np.ndarray, scale: np.ndarray) -> np.ndarray:

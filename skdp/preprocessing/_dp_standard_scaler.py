@@ -1,6 +1,5 @@
 """DPStandardScaler: means and standard deviations of bounded columns, by one noisy release."""
 
-import secrets
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,29 +8,30 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import (
-    HtmlWithPrivacy,
-    Interval,
-    StrOptions,
-    fit_context,
+from skdp._estimator import (
+    BUDGET,
+    PrivateEstimator,
+    kept_releases,
+    public_columns,
+    read_rows,
     replace_fitted,
-    validate_without_leaks,
+    warn_of,
 )
-from skdp._version import __version__
-from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, MomentPlan, noisy_moments
+from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp.budget import PrivacyBudget
+from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, moment_plan, noisy_moments
 from skdp.mechanisms._noise import Streams, draw_seed
+from skdp.mechanisms._sum_plan import SumPlan
 from skdp.preprocessing._bounds import resolve_bounds
-from skdp.preprocessing._budget import plan_one_release, warn_about_weak_promises
-from skdp.preprocessing._fitting import read_rows
+from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
-from skdp.privacy._promise import summary
 
 __all__ = ["DPStandardScaler"]
 
 _DATA_CHECKS = {"dtype": [np.float64, np.float32]}
 
 
-class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, BaseEstimator):
+class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, BaseEstimator):
     """Standardise columns by means and standard deviations that were released with noise.
 
     scikit-learn's `StandardScaler` in front of a private classifier voids its promise, since each
@@ -67,6 +67,10 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         None draws the noise from the operating system's cryptographic source. An integer makes
         fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
         then holds only against readers who have neither. A `RandomState` gives one draw a fit.
+    budget : PrivacyBudget or None, default=None
+        Counts the fits of this scaler and of all its clones as they happen: `fit` enters its
+        release before it reads a row, and is refused where the budget does not pay for it. A fit
+        that fails after that, for a missing value in `X` for example, stays entered.
 
     Attributes
     ----------
@@ -106,7 +110,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
     both are 25 / 24, so the L2 sensitivity of the sums of d columns is `sqrt(25 / 24 * d)`. Sums
     alone would have `sqrt(d)`: for 2 % more noise on the means the variances come along. The
     centre makes the two ends equal, which is best; the weight is a compromise between the means
-    and the variances, whatever the mean (`skdp.mechanisms._columns.MomentPlan` compares).
+    and the variances, whatever the mean (`skdp.mechanisms._columns.moment_plan` compares).
 
     With noise multiplier z and n rows, the noise on a mean has standard deviation
     `tau = z * sqrt(25 / 24 * d) / n`, and that on the variance about a mean m has
@@ -146,6 +150,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         # Checked where they are used, with messages that say more than a type would.
         "bounds": "no_validation",
         "random_state": ["random_state"],
+        "budget": BUDGET,
     }
 
     def __init__(
@@ -155,11 +160,13 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         delta: float | str = "auto",
         bounds: Any = None,
         random_state: int | np.random.RandomState | None = None,
+        budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
         self.random_state = random_state
+        self.budget = budget
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -185,27 +192,30 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         skdp.exceptions.CalibrationError
             A `ValueError`: epsilon is too small or too large for exact arithmetic.
 
+        skdp.exceptions.BudgetExhaustedError
+            A `ValueError`: what is left of `budget` does not pay for the fit. No row was read.
+
         Warns
         -----
         skdp.exceptions.PrivacyWarning
             When `epsilon_` is above 10, or delta is at least one over the number of rows.
         """
-        X, names = read_rows(self, X, **_DATA_CHECKS)
-        n_rows, n_columns = X.shape
+        X, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
         lower, upper = resolve_bounds(self.bounds, n_columns, names.get("feature_names_in_"))
         release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=2 * n_columns)
-        warn_about_weak_promises(release, n_rows=n_rows)
-        plan = MomentPlan(n_columns, release.noise_multiplier)
-        streams = Streams(draw_seed(self.random_state), type(self).__name__)
+        warn_of(release.weaknesses)
+        plan = moment_plan(n_columns, release.noise_multiplier)
         # Whether arithmetic underflows may depend on a single row, so it stays silent.
-        with np.errstate(all="ignore"):
+        with self._counted([plan.mechanism], n=n_rows) as marks, np.errstate(all="ignore"):
+            X, _ = read_rows(self, X, **_DATA_CHECKS)
+            streams = Streams(draw_seed(self.random_state), type(self).__name__)
             sums, squares = noisy_moments(X, lower, upper, plan, streams.open("moments", "noise"))
             # From here on, only noisy numbers: nothing below can cost privacy.
             mean, scale = _mean_and_scale(sums, squares, plan, n_rows)
             width = upper - lower
             replace_fitted(
                 self,
-                names,
+                {**names, **marks},
                 mean_=np.clip(lower + width * ((mean + 1.0) / 2.0), lower, upper),
                 # Never zero, even where half of the width is below the least double.
                 scale_=np.maximum(width / 2.0 * scale, np.finfo(np.float64).tiny),
@@ -215,8 +225,6 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
                 delta_=release.delta,
                 mechanisms_=(plan.mechanism,),
                 noise_source_=streams.source,
-                skdp_version_=__version__,
-                fit_id_=secrets.token_hex(8),
             )
         return self
 
@@ -235,6 +243,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         """
         check_is_fitted(self)
         X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        self._note_rows_passed()
         # In double precision, like the bounds, and in one array.
         scaled = np.clip(X, self.lower_, self.upper_)
         scaled -= self.mean_
@@ -263,15 +272,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _privacy_summary(self) -> list[str]:
-        if not hasattr(self, "epsilon_"):
-            return []
-        return summary(self.epsilon_, self.delta_, unit="row", noise_source=self.noise_source_)
-
-    def _privacy_releases(self) -> list[Gaussian]:
-        """The noisy releases of the last fit, for whatever adds them up."""
-        check_is_fitted(self)
-        return list(self.mechanisms_)
+    _privacy_releases = kept_releases
 
     def _planned_releases(
         self,
@@ -286,11 +287,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, HtmlWithPrivacy, 
         # Columns decide only whether `fit` refuses.
         n_columns = n_features or 1
         release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=2 * n_columns)
-        return [MomentPlan(n_columns, release.noise_multiplier).mechanism]
+        return [moment_plan(n_columns, release.noise_multiplier).mechanism]
 
 
 def _mean_and_scale(
-    sums: np.ndarray, squares: np.ndarray, plan: MomentPlan, n_rows: int
+    sums: np.ndarray, squares: np.ndarray, plan: SumPlan, n_rows: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation in half widths of the bounds, read from the noisy sums."""
     noise = plan.noise_scale / n_rows

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import DiscreetParameters, fit_context, replace_fitted, validate_without_leaks
-from skdp.preprocessing._fitting import read_rows
+from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
+from skdp._sklearn import fit_context, validate_without_leaks
 
 __all__ = ["PiecewiseLinearFeatures"]
 
@@ -26,7 +26,7 @@ _DATA_CHECKS = {
 }
 
 
-class PiecewiseLinearFeatures(TransformerMixin, DiscreetParameters, BaseEstimator):
+class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEstimator):
     """Replace columns by piecewise-linear features on public knots.
 
     A linear classifier behind this transformer draws a curve for each column instead of a line:

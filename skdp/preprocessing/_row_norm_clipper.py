@@ -8,23 +8,23 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
+from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
 from skdp._sklearn import (
-    DiscreetParameters,
     Interval,
     fit_context,
-    replace_fitted,
     validate_without_leaks,
 )
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._rows import rows_of
-from skdp.preprocessing._fitting import read_rows
 
 __all__ = ["RowNormClipper"]
 
 _DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, DiscreetParameters, BaseEstimator):
+class RowNormClipper(
+    OneToOneFeatureMixin, TransformerMixin, ParametersWithoutValues, BaseEstimator
+):
     """Scale rows that are longer than a public bound down to it.
 
     - Each row's output depends on that row and on `max_norm` alone, so it costs no budget, and

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from skdp.exceptions import CalibrationError
@@ -21,12 +22,11 @@ from skdp.privacy._mechanism import (
     check_budget,
     check_count,
     check_delta,
-    check_noise_multiplier,
     check_sample_rate,
     merge_mechanisms,
 )
 
-__all__ = ["MOST_STEPS", "calibrate_n_steps", "calibrate_noise_multiplier"]
+__all__ = ["MOST_STEPS", "calibrate_n_steps", "calibrate_noise_multiplier", "most_steps"]
 
 _CACHE_SIZE = 2**14
 # `calibrate_n_steps` answers at most this.
@@ -89,7 +89,12 @@ def calibrate_noise_multiplier(
 
 
 def calibrate_n_steps(
-    epsilon: float, delta: float, noise_multiplier: float, sample_rate: float
+    epsilon: float,
+    delta: float,
+    noise_multiplier: float,
+    sample_rate: float,
+    *,
+    alongside: Sequence[Mechanism] = (),
 ) -> int:
     """Return the largest number of steps within a budget.
 
@@ -103,6 +108,8 @@ def calibrate_n_steps(
         Standard deviation of the noise over the bound on one row's contribution.
     sample_rate : float
         Probability that a row takes part in a step, in (0, 1].
+    alongside : sequence of mechanisms, default=()
+        Other releases from the same rows that share the budget.
 
     Returns
     -------
@@ -121,16 +128,26 @@ def calibrate_n_steps(
     >>> calibrate_n_steps(5.0, 1e-5, noise_multiplier=2.0, sample_rate=0.08)
     654
     """
-    rate = check_sample_rate(sample_rate)
-    steps = _n_steps(
-        check_budget(epsilon),
-        check_delta(delta),
-        check_noise_multiplier(noise_multiplier),
-        rate,
-    )
-    if 0 < steps * rate <= delta:
-        raise _delta_pays(steps * rate, delta)
-    return steps
+    step = SubsampledGaussian(noise_multiplier, sample_rate, 1)
+    return most_steps(epsilon, delta, step, alongside=alongside)
+
+
+def most_steps(
+    epsilon: float,
+    delta: float,
+    steps: SubsampledGaussian | GroupedGaussian,
+    *,
+    alongside: Sequence[Mechanism] = (),
+) -> int:
+    """Return `calibrate_n_steps` of a mechanism, whatever its own number of steps."""
+    delta = check_delta(delta)
+    (step,) = merge_mechanisms(replace(steps, n_steps=1))
+    others = merge_mechanisms(alongside) if alongside else ()
+    n_steps = _n_steps(check_budget(epsilon), delta, step, others)
+    taking_part = n_steps * steps.sample_rate * getattr(steps, "group_size", 1)
+    if 0 < taking_part <= delta:
+        raise _delta_pays(taking_part, delta)
+    return n_steps
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
@@ -208,18 +225,24 @@ def _between(low: float, at_low: float, high: float, at_high: float, goal: float
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _n_steps(epsilon: float, delta: float, noise_multiplier: float, sample_rate: float) -> int:
+def _n_steps(
+    epsilon: float, delta: float, step: GroupedGaussian, alongside: tuple[GroupedGaussian, ...]
+) -> int:
     def spent(n_steps: int) -> float:
-        return get_epsilon(SubsampledGaussian(noise_multiplier, sample_rate, n_steps), delta)
+        return get_epsilon((*alongside, replace(step, n_steps=n_steps)), delta)
 
     if spent(1) > epsilon:
         return 0
     if spent(MOST_STEPS) <= epsilon:
         return MOST_STEPS
     # The squared ratio of sensitivity to noise that one step adds in the central limit.
-    precision = min(noise_multiplier**-2, 700.0)
-    per_step = sample_rate**2 * math.expm1(precision) if sample_rate < 1 else precision
-    guess = gaussian_mu(epsilon, delta) ** 2 / per_step
+    precision = min(step.group_size / step.noise_multiplier, 26.0) ** 2
+    rate = step.sample_rate
+    per_step = rate**2 * math.expm1(precision) if rate < 1 else precision
+    left = gaussian_mu(epsilon, delta) ** 2
+    if alongside:
+        left -= gaussian_mu(get_epsilon(alongside, delta), delta) ** 2
+    guess = left / per_step
     low, high = _bracket(spent, epsilon, int(min(max(guess, 2.0), MOST_STEPS - 1.0)))
     at_low, at_high = spent(low), spent(high)
     while high - low > 1:

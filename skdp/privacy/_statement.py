@@ -1,8 +1,7 @@
 """PrivacyStatement: what a fitted object promises, in figures and in words.
 
-It is told which noisy releases one row took part in, and what looked at the rows without noise.
-It knows no estimator: whoever walks fitted objects fills it in. A finite epsilon is never printed
-over a gap.
+It is told which noisy releases there are, and what looked at the rows without noise. It knows no
+estimator: whoever walks objects fills it in. A finite epsilon is never printed over a gap.
 """
 
 from __future__ import annotations
@@ -38,6 +37,8 @@ class Gap:
         Whether it also leaves the noisy releases without a total.
     voids_what_follows : bool, default=True
         Whether it lets one row move others, so that noise behind it protects nobody.
+    is_seed : bool, default=False
+        Whether it is a seed that stays on the object, and nothing else.
 
     Examples
     --------
@@ -50,6 +51,7 @@ class Gap:
     instead: str
     has_no_total: bool = False
     voids_what_follows: bool = True
+    is_seed: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,41 +62,41 @@ class NoisyPart:
     ----------
     name : str
         What it is and where it stands.
-    n_fits : int
-        How often it was fitted.
-    n_fits_of_one_row : int
-        How many of the fits one row took part in, at most.
-    releases : tuple of tuples of mechanisms
-        The releases of one fit; several where the fits differ.
-    copies : int, default=1
-        How often one row stood in the data of one fit, at most.
+    fits : tuple of tuples of mechanisms
+        The releases of each fit.
     void_because_of : tuple of str, default=()
         What stands before it and lets one row move all others, so that its own figure is void.
+
+    Attributes
+    ----------
+    n_fits : int
+        How often it was fitted.
 
     Examples
     --------
     >>> from skdp.privacy import Gaussian
-    >>> part = NoisyPart("DPSGDClassifier", 1, 1, ((Gaussian(4.0),),))
-    >>> print(f"{part.epsilon(1e-5):.2f}")
-    0.93
+    >>> part = NoisyPart("DPSGDClassifier", ((Gaussian(4.0),),))
+    >>> print(part.n_fits, f"{part.epsilon(1e-5):.2f}")
+    1 0.93
     """
 
     name: str
-    n_fits: int
-    n_fits_of_one_row: int
-    releases: tuple[tuple[Mechanism, ...], ...]
-    copies: int = 1
+    fits: tuple[tuple[Mechanism, ...], ...]
     void_because_of: tuple[str, ...] = ()
 
+    @property
+    def n_fits(self) -> int:
+        """How often it was fitted."""
+        return len(self.fits)
+
     def epsilon(self, delta: float) -> float:
-        """What the dearest of its fits costs alone, of one row that stood in it once."""
-        costs = (get_epsilon(fit, delta) for fit in self.releases if fit)
-        return max(costs, default=0.0)
+        """What the most costly of its fits costs alone, at `delta`."""
+        return max((get_epsilon(fit, delta) for fit in set(self.fits) if fit), default=0.0)
 
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """What a fitted object promises about the rows that it was fitted on.
+    """What an object promises about the rows that it was, or is to be, fitted on.
 
     Made by `skdp.privacy_statement`. It prints as a text that can be handed on, shows as HTML in a
     notebook, and `to_dict()` is ready for JSON.
@@ -107,9 +109,9 @@ class PrivacyStatement:
     ----------
     subject : str
         What the statement is about.
-    row_patterns : tuple of tuples of mechanisms
-        The releases that one row took part in: one tuple for each way in which rows took part, of
-        which the dearest counts.
+    mechanisms : tuple of mechanisms
+        All noisy releases that can be counted: `get_epsilon(mechanisms, delta)` is
+        `epsilon_of_releases` where that is finite.
     delta : float or None
         What may be added to a probability beyond the factor exp(epsilon). None where nothing is
         noisy.
@@ -119,8 +121,14 @@ class PrivacyStatement:
         The noisy fits.
     unit : {"row", "unit"}, default="row"
         Whose data are protected: a row's, or those of one unit of `privacy_unit`, such as a person.
+    unit_name : str or None, default=None
+        What a unit is, such as "patient".
     versions : tuple of str, default=()
         The versions of skdp that fitted the parts.
+    ledgers : tuple of str, default=()
+        What the budgets say that the fits were entered in.
+    is_planned : bool, default=False
+        Whether it is about a fit that has not been made.
 
     Attributes
     ----------
@@ -128,9 +136,6 @@ class PrivacyStatement:
         See above. `epsilon_of_releases` is infinite where the releases have no total.
     covers_everything : bool
         Whether nothing is listed as not covered.
-    mechanisms : tuple of mechanisms
-        The releases behind `epsilon_of_releases`:
-        `get_epsilon(mechanisms, delta) == epsilon_of_releases` where it is finite.
     membership_advantage : float
         How much better than guessing anyone can tell from everything released whether a row took
         part; see `skdp.privacy.membership_advantage`. 1 where there is no promise.
@@ -141,13 +146,13 @@ class PrivacyStatement:
 
     See Also
     --------
-    skdp.privacy_statement : Makes the statement of any fitted object.
+    skdp.privacy_statement : Makes the statement of any object, fitted or not.
 
     Examples
     --------
     >>> from skdp.privacy import PrivacyStatement, SubsampledGaussian
     >>> training = (SubsampledGaussian(noise_multiplier=2.0, sample_rate=0.08, n_steps=375),)
-    >>> statement = PrivacyStatement("a model", row_patterns=(training,), delta=1e-5)
+    >>> statement = PrivacyStatement("a model", training, delta=1e-5)
     >>> print(f"{statement.epsilon:.3f}")
     3.672
     >>> print(str(statement).splitlines()[0])
@@ -155,18 +160,21 @@ class PrivacyStatement:
     """
 
     subject: str
-    row_patterns: tuple[tuple[Mechanism, ...], ...]
+    mechanisms: tuple[Mechanism, ...]
     delta: float | None
     not_covered: tuple[Gap, ...] = ()
     parts: tuple[NoisyPart, ...] = ()
     unit: str = "row"
+    unit_name: str | None = None
     versions: tuple[str, ...] = ()
+    ledgers: tuple[str, ...] = ()
+    is_planned: bool = False
     version: str = __version__
 
     def __post_init__(self) -> None:
         if self.delta is not None:
             check_delta(self.delta)
-        elif any(self.row_patterns):
+        elif self.mechanisms:
             raise ValueError(
                 "delta=None: the releases cost something at a delta only; give one, for example "
                 "min(1e-5, 1 / (2 * n_rows))."
@@ -189,33 +197,30 @@ class PrivacyStatement:
         """What the noisy releases would cost, had all else been settled without the data."""
         if any(gap.has_no_total for gap in self.not_covered):
             return math.inf
-        return self._dearest[0]
-
-    @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The releases of the row that took part in the dearest ones."""
-        return self._dearest[1]
+        return self._total
 
     @cached_property
-    def _dearest(self) -> tuple[float, tuple[Mechanism, ...]]:
-        priced = [(self._price(pattern), pattern) for pattern in self.row_patterns]
-        return max(priced, key=lambda pair: pair[0], default=(0.0, ()))
-
-    def _price(self, pattern: tuple[Mechanism, ...]) -> float:
-        return get_epsilon(pattern, self.delta) if pattern and self.delta is not None else 0.0
+    def _total(self) -> float:
+        if not self.mechanisms or self.delta is None:
+            return 0.0
+        return get_epsilon(self.mechanisms, self.delta)
 
     @cached_property
     def membership_advantage(self) -> float:
         """How much better than guessing anyone can tell whether a row took part."""
         if not self.covers_everything:
             return 1.0
-        patterns = [pattern for pattern in self.row_patterns if pattern]
-        return max((membership_advantage(pattern) for pattern in patterns), default=0.0)
+        return membership_advantage(self.mechanisms) if self.mechanisms else 0.0
 
     @property
     def neighbours(self) -> str:
         """What the data sets are between which the promise makes no difference."""
-        return _UNITS[self.unit].neighbours
+        return self._unit.neighbours
+
+    @property
+    def _unit(self) -> _Unit:
+        named = self.unit == "unit" and self.unit_name
+        return _UNITS["named" if named else self.unit].of(self.unit_name or "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values that `json.dumps` takes.
@@ -230,7 +235,7 @@ class PrivacyStatement:
         --------
         >>> from skdp.privacy import Gap, PrivacyStatement
         >>> gap = Gap("StandardScaler", "it learned from the rows without noise", "BoundedScaler")
-        >>> PrivacyStatement("a scaler", ((),), None, not_covered=(gap,)).to_dict()["epsilon"]
+        >>> PrivacyStatement("a scaler", (), None, not_covered=(gap,)).to_dict()["epsilon"]
         'inf'
         """
         return {
@@ -240,6 +245,8 @@ class PrivacyStatement:
             "delta": self.delta,
             "epsilon_of_releases": _json_number(self.epsilon_of_releases),
             "unit": self.unit,
+            "unit_name": self.unit_name,
+            "is_planned": self.is_planned,
             "neighbours": self.neighbours,
             "membership_advantage": self.membership_advantage,
             "not_covered": [
@@ -247,6 +254,7 @@ class PrivacyStatement:
                 for gap in self.not_covered
             ],
             "parts": [self._part_as_dict(part) for part in self.parts],
+            "ledgers": list(self.ledgers),
             "mechanisms": [_mechanism_as_dict(mechanism) for mechanism in self.mechanisms],
             "versions": list(self.versions),
             "version": self.version,
@@ -256,8 +264,6 @@ class PrivacyStatement:
         return {
             "name": part.name,
             "n_fits": part.n_fits,
-            "n_fits_of_one_row": part.n_fits_of_one_row,
-            "copies": part.copies,
             "epsilon_of_one_fit": _json_number(self._part_epsilon(part)),
             "void_because_of": list(part.void_because_of),
         }
@@ -289,35 +295,38 @@ class PrivacyStatement:
 
     def _sections(self) -> tuple[str, list[tuple[str, Sequence[str]]]]:
         """The title, then headings with their lines."""
+        subject = f"a fit of {self.subject}" if self.is_planned else self.subject
+        counted = [("Ledger", list(self.ledgers))] if self.ledgers else []
+        origin = ("Made by", self._origin())
         if not self.covers_everything:
-            title = f"No promise for {self.subject}: epsilon is inf."
+            title = f"No promise for {subject}: epsilon is inf."
             return title, [
                 ("Not covered", [_gap_line(gap) for gap in self.not_covered]),
                 ("What the noisy releases cost", [*self._counterfactual(), *self._part_lines()]),
-                ("Made by", self._origin()),
+                *counted,
+                origin,
             ]
-        unit = _UNITS[self.unit]
-        if not any(self.row_patterns):
-            title = f"Privacy statement for {self.subject}: it learned nothing from the rows."
-            return title, [
-                ("Under which assumptions", self._assumptions()),
-                ("Made by", self._origin()),
-            ]
+        assumptions = ("Under which assumptions", self._assumptions())
+        if not self.mechanisms:
+            learned = "would learn" if self.is_planned else "learned"
+            title = f"Privacy statement for {subject}: it {learned} nothing from the rows."
+            return title, [assumptions, *counted, origin]
         title = (
-            f"Privacy statement for {self.subject}: epsilon {digits_up(self.epsilon)} at delta "
-            f"{self._delta_shown}, for {unit.single}."
+            f"Privacy statement for {subject}: epsilon {digits_up(self.epsilon)} at delta "
+            f"{self._delta_shown}, for {self._unit.single}."
         )
         return title, [
-            ("What is protected", [unit.protected]),
-            ("From whom", [_FROM_WHOM.format(others=unit.others)]),
+            ("What is protected", [self._unit.protected]),
+            ("From whom", [_FROM_WHOM.format(others=self._unit.others)]),
             ("By how much", self._strength()),
-            ("Under which assumptions", self._assumptions()),
+            assumptions,
             ("How", self._part_lines()),
-            ("Made by", self._origin()),
+            *counted,
+            origin,
         ]
 
     def _strength(self) -> list[str]:
-        word = _UNITS[self.unit].word
+        word = self._unit.word
         factor = math.exp(min(self.epsilon, 700))
         right = 50 * (1 + self.membership_advantage)
         return [
@@ -330,7 +339,7 @@ class PrivacyStatement:
         ]
 
     def _counterfactual(self) -> list[str]:
-        if not any(self.row_patterns) and not self.parts:
+        if not self.mechanisms and not self.parts:
             if any(gap.has_no_total for gap in self.not_covered):
                 return ["Unknown: they could not be counted, for the reasons above."]
             return ["There are none that are known."]
@@ -339,7 +348,7 @@ class PrivacyStatement:
         epsilon = digits_up(self.epsilon_of_releases)
         return [
             f"epsilon {epsilon} at delta {self._delta_shown} together, for "
-            f"{_UNITS[self.unit].single}, if it were not for what is listed above. This figure "
+            f"{self._unit.single}, if it were not for what is listed above. This figure "
             "promises nothing for the object."
         ]
 
@@ -347,9 +356,7 @@ class PrivacyStatement:
         return [_part_line(part, self._part_epsilon(part)) for part in self.parts]
 
     def _assumptions(self) -> list[str]:
-        return [
-            f"- {line}" for line in (self.neighbours, *_UNITS[self.unit].assumptions, *_ASSUMPTIONS)
-        ]
+        return [f"- {line}" for line in (self.neighbours, *self._unit.assumptions, *_ASSUMPTIONS)]
 
     def _origin(self) -> list[str]:
         fitted = f"Fitted by skdp {', '.join(self.versions)}. " if self.versions else ""
@@ -361,12 +368,47 @@ class PrivacyStatement:
 
 @dataclass(frozen=True)
 class _Unit:
+    """What a statement says of whoever is protected; `{name}` stands for what a unit is."""
+
     word: str
     single: str
     others: str
     protected: str
     neighbours: str
     assumptions: tuple[str, ...]
+
+    def of(self, name: str) -> _Unit:
+        """The same, with the name in its places."""
+        texts = {
+            field: text.format(name=name)
+            for field, text in vars(self).items()
+            if field != "assumptions"
+        }
+        return _Unit(
+            **texts, assumptions=tuple(line.format(name=name) for line in self.assumptions)
+        )
+
+
+def _of_units(single: str, word: str) -> _Unit:
+    return _Unit(
+        word=word,
+        single=f"every single {single}, with all its rows",
+        others=f"all rows of all other {word}s",
+        protected=(
+            f"Whether any one {single} was among those that the object was fitted on, and "
+            "everything that all its rows say."
+        ),
+        neighbours=(
+            f"Neighbours are data sets with the same {word}s that differ in one {word}, all rows "
+            "of which contribute nothing in one of them."
+        ),
+        assumptions=(
+            f"All rows of a {word} carry its name in privacy_unit.",
+            f"Public are the list of {word}s that may have contributed and its length, the number "
+            "and names of the columns, and the set of labels. Whether one of them contributed, and "
+            "how many rows, is protected.",
+        ),
+    )
 
 
 _UNITS = {
@@ -389,25 +431,8 @@ _UNITS = {
             "labels.",
         ),
     ),
-    "unit": _Unit(
-        word="unit",
-        single="every single unit of privacy_unit, with all its rows",
-        others="all rows of all other units",
-        protected=(
-            "Whether any one unit of privacy_unit, such as a person, was among those that the "
-            "object was fitted on, and everything that all its rows say."
-        ),
-        neighbours=(
-            "Neighbours are data sets with the same units that differ in one unit, all rows of "
-            "which contribute nothing in one of them."
-        ),
-        assumptions=(
-            "All rows of a unit carry its name in privacy_unit.",
-            "Public are the list of units that may have contributed and its length, the number and "
-            "names of the columns, and the set of labels. Whether one of them contributed, and how "
-            "many rows, is protected.",
-        ),
-    ),
+    "unit": _of_units("unit of privacy_unit", "unit"),
+    "named": _of_units("{name}", "{name}"),
 }
 _FROM_WHOM = (
     "From anyone who gets the fitted object, all that it predicts, or anything computed from it, "
@@ -429,12 +454,7 @@ def _part_line(part: NoisyPart, epsilon: float) -> str:
     fits = "1 fit" if part.n_fits == 1 else f"{part.n_fits} fits"
     line = f"- {part.name}: {fits}, epsilon {digits_up(epsilon)}"
     if part.n_fits > 1:
-        line += f" each at most; one row was in {part.n_fits_of_one_row} of them at most"
-    if part.copies > 1:
-        line += (
-            f"; one row was drawn up to {part.copies} times into one fit, which counts as "
-            f"{part.copies} rows of one person"
-        )
+        line += " each at most"
     if part.void_because_of:
         line += (
             f"; void, since one row may move all others through {', '.join(part.void_because_of)}"

@@ -2,22 +2,19 @@
 
 Free is a written list: classes of which `fit` learns nothing from the values of the rows, and
 `transform` handles each row by itself. A subclass may do otherwise, so classes must match exactly.
-Anything else that offers no noisy releases is not covered.
-
-Classes are named by their public place and looked up among the modules that are loaded: an object
-of a class exists only where its module does, so nothing need be imported here.
+Settings may change after a fit, so what was fitted has to agree with them. Anything else that
+offers no noisy releases is not covered.
 """
 
-import sys
-from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from skdp.privacy import Gap
+from skdp.statement._known import is_a, label, parts_inside
 
-__all__ = ["gap_of", "is_a", "is_free", "is_used", "label", "offers_releases", "parts_inside"]
+__all__ = ["gap_of", "holds_noisy_parts", "is_free", "left_by_free"]
 
 _ALWAYS_FREE = (
     "sklearn.preprocessing.Normalizer",
@@ -33,17 +30,44 @@ _ALWAYS_FREE = (
 def _has_written_categories(encoder: Any) -> bool:
     # Rare categories are found by counting rows.
     counts = encoder.min_frequency is not None or encoder.max_categories is not None
-    return not isinstance(encoder.categories, str) and not counts
+    if isinstance(encoder.categories, str) or counts:
+        return False
+    counted = getattr(encoder, "_infrequent_enabled", False)
+    fitted = getattr(encoder, "categories_", encoder.categories)
+    same_number = len(fitted) == len(encoder.categories)
+    return not counted and same_number and all(map(_same_values, fitted, encoder.categories))
 
 
 def _fills_constants(imputer: Any) -> bool:
     # Whether a column is empty, or has gaps, is a fact about the rows.
     looks = imputer.add_indicator or not imputer.keep_empty_features
-    return imputer.strategy == "constant" and not looks
+    if imputer.strategy != "constant" or looks or getattr(imputer, "indicator_", None) is not None:
+        return False
+    fitted = getattr(imputer, "statistics_", None)
+    if fitted is None:
+        return True
+    constants = (0, "missing_value") if imputer.fill_value is None else (imputer.fill_value,)
+    return any(_same_values(fitted, np.full(len(fitted), one, object)) for one in constants)
 
 
 def _has_written_knots(splines: Any) -> bool:
-    return not isinstance(splines.knots, str)
+    if isinstance(splines.knots, str):
+        return False
+    knots = np.asarray(splines.knots, dtype=np.float64)
+    fitted = getattr(splines, "bsplines_", None)
+    if fitted is None:
+        return True
+    inside = [spline.t[spline.k : len(spline.t) - spline.k] for spline in fitted]
+    return knots.shape[1:] == (len(inside),) and all(map(_same_values, inside, knots.T))
+
+
+def _same_values(fitted: Any, setting: Any) -> bool:
+    """Whether two columns hold the same values, missing ones included."""
+    fitted, setting = list(np.asarray(fitted)), list(np.asarray(setting))
+    return len(fitted) == len(setting) and all(
+        one == other or (one != one and other != other)
+        for one, other in zip(fitted, setting, strict=True)
+    )
 
 
 def _applies_row_by_row(transformer: Any) -> bool:
@@ -111,6 +135,23 @@ _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 
+# What `fit` leaves on a free part beside its parameters.
+_LEFT = {
+    "sklearn.preprocessing.PolynomialFeatures": (
+        *("n_output_features_", "_n_out_full", "_min_degree", "_max_degree"),
+    ),
+    "sklearn.preprocessing.OneHotEncoder": (
+        *("categories_", "drop_idx_", "_drop_idx_after_grouping", "_infrequent_enabled"),
+        "_n_features_outs",
+    ),
+    "sklearn.preprocessing.OrdinalEncoder": (
+        *("categories_", "_infrequent_enabled", "_missing_indices"),
+    ),
+    "sklearn.impute.SimpleImputer": ("statistics_", "indicator_", "_fit_dtype", "_fill_dtype"),
+    "sklearn.preprocessing.SplineTransformer": ("bsplines_", "n_features_out_"),
+    "sklearn.feature_extraction.text.HashingVectorizer": ("_stop_words_id",),
+}
+
 _SCALER = (
     "skdp.preprocessing.BoundedScaler with public bounds, or, for rows, DPStandardScaler or "
     "DPMaxAbsScaler"
@@ -130,11 +171,6 @@ _INSTEAD = {
 }
 
 
-def is_a(thing: Any, *places: str) -> bool:
-    """Whether an object's class is one of these, named by their public places, exactly."""
-    return any(type(thing) is _class_at(place) for place in places)
-
-
 def is_free(thing: Any) -> bool:
     """Whether an object learned nothing from rows and handles each row by itself."""
     if is_a(thing, *_ALWAYS_FREE):
@@ -142,25 +178,10 @@ def is_free(thing: Any) -> bool:
     return any(is_a(thing, place) and holds(thing) for place, (holds, _) in _FREE_IF.items())
 
 
-def is_used(step: Any) -> bool:
-    """Whether a step does anything at all."""
-    return step is not None and not (isinstance(step, str) and step in ("passthrough", "drop"))
-
-
-def offers_releases(thing: Any) -> bool:
-    """Whether an object's class has a `fit` and says what that releases, both by itself.
-
-    A subclass may do something else with the rows in any method that it overrides, so it has to
-    bring both anew.
-    """
-    own = vars(type(thing))
-    return "_privacy_releases" in own and "fit" in own
-
-
-def label(thing: Any, path: tuple[str, ...]) -> str:
-    """What a part is and where it stands."""
-    name = type(thing).__name__
-    return f"{name} '{' > '.join(path)}'" if path else name
+def left_by_free(thing: Any) -> tuple[str, ...]:
+    """Attributes that `fit` leaves on a free part, beside its parameters."""
+    listed = next((names for place, names in _LEFT.items() if is_a(thing, place)), ())
+    return getattr(thing, "_left_by_fit", listed)
 
 
 def gap_of(thing: Any, path: tuple[str, ...]) -> Gap:
@@ -169,7 +190,8 @@ def gap_of(thing: Any, path: tuple[str, ...]) -> Gap:
         if is_a(thing, place):
             return Gap(
                 label(thing, path),
-                "set as it is, it may learn from the rows without noise",
+                "set as it is, or as it was when it was fitted, it may learn from the rows without "
+                "noise",
                 instead,
             )
     if hasattr(type(thing), "_privacy_releases"):
@@ -179,56 +201,28 @@ def gap_of(thing: Any, path: tuple[str, ...]) -> Gap:
             "states all of its noisy releases"
         )
     elif type(thing).__name__ in _INSTEAD:
-        reason = "it learned from the rows without noise, so that one row moves every other"
+        reason = "it learns from the rows without noise, so that one row moves every other"
         instead = _INSTEAD[type(thing).__name__]
     elif hasattr(thing, "transform"):
-        reason = "nothing says that it learned nothing from the rows"
+        reason = "nothing says that it learns nothing from the rows"
         instead = "a transformer whose settings are public (skdp.preprocessing)"
     elif hasattr(thing, "predict"):
-        reason = "it was fitted to the rows without noise, or nothing says otherwise"
+        reason = "it is fitted to the rows without noise, or nothing says otherwise"
         instead = "skdp.DPSGDClassifier"
     else:
         reason, instead = "nothing is known about it", "a part that is known, or none"
-    return Gap(label(thing, path), reason, instead, has_no_total=_holds_noisy_parts(thing))
+    return Gap(label(thing, path), reason, instead, has_no_total=_may_hold_noisy_parts(thing))
 
 
-def parts_inside(thing: Any) -> Iterator[Any]:
-    """All that an object is made of, itself first, whatever holds it: attributes or containers."""
-    seen: set[int] = set()
-    waiting = [thing]
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen or isinstance(part, _WITHOUT_PARTS):
-            continue
-        seen.add(id(part))
-        yield part
-        if isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple | set | frozenset):
-            waiting.extend(part)
-        elif isinstance(part, np.ndarray):
-            waiting.extend(part.ravel().tolist() if part.dtype == object else ())
-        waiting.extend(getattr(part, "__dict__", {}).values())
+def holds_noisy_parts(*things: Any) -> bool:
+    """Whether there is a private estimator anywhere in some objects."""
+    return any(hasattr(type(part), "_privacy_releases") for part in parts_inside(list(things)))
 
 
-_WITHOUT_PARTS = (str, bytes, int, float, complex, np.generic, type, FunctionType, ModuleType)
-
-
-def _holds_noisy_parts(thing: Any) -> bool:
-    """Whether an object that cannot be walked has a private estimator anywhere in it."""
+def _may_hold_noisy_parts(thing: Any) -> bool:
     try:
         parameters = thing.get_params(deep=True)
     except Exception:
         # What cannot say what it is made of may hold anything.
         return True
-    inside = parts_inside([thing, parameters])
-    return any(hasattr(type(part), "_privacy_releases") for part in inside)
-
-
-def _class_at(place: str) -> Any:
-    module, _, name = place.rpartition(".")
-    try:
-        return getattr(sys.modules[module], name)
-    except (AttributeError, ImportError, KeyError):
-        # Experimental classes raise ImportError until they are asked for.
-        return None
+    return holds_noisy_parts(thing, parameters)

@@ -377,7 +377,8 @@ PUBLIC_OR_NOISY = {
     "classes_", "coef_", "intercept_", "epsilon_", "delta_", "mechanisms_", "noise_multiplier_",
     "clip_threshold_", "learning_rate_", "batch_size_", "sample_rate_", "n_steps_", "n_iter_",
     "clip_fraction_", "n_features_in_", "feature_names_in_", "skdp_version_", "coef_path_",
-    "intercept_path_", "_plan", "fit_id_", "unit_", "noise_source_",
+    "intercept_path_", "_plan", "fit_id_", "unit_", "unit_name_", "noise_source_",
+    "_upstream_fit_ids", "_n_privacy_units", "_left_by_fit",
 }  # fmt: skip
 
 

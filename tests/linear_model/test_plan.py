@@ -1,16 +1,15 @@
 """The budget table, and all rules between parameters: before a row is read, or never."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
 
 from skdp import DPSGDClassifier, PrivacyWarning
 from skdp.exceptions import BudgetExhaustedError, CalibrationError, PrivacyError
-from skdp.linear_model import _plan
-from skdp.linear_model._training_plan import make_plan, warn_about_weak_promises
-from skdp.mechanisms._counts import NORM_EXPONENTS
+from skdp.linear_model import _training_plan
+from skdp.linear_model._training_plan import make_plan, weaknesses_of
+from skdp.mechanisms._counts import NORM_EXPONENTS, count_plan
 from skdp.mechanisms._gradient_plan import SENSITIVITY_FACTOR
 from skdp.privacy import SubsampledGaussian, get_epsilon
 
@@ -19,14 +18,6 @@ def plan_of(n_rows=800, n_features=20, n_classes=2, **params):
     return make_plan(
         DPSGDClassifier(**params), n_rows=n_rows, n_features=n_features, n_classes=n_classes
     )
-
-
-def warnings_of(plan):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_about_weak_promises(plan)
-    assert all(warning.category is PrivacyWarning for warning in caught)
-    return [str(warning.message) for warning in caught]
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
@@ -58,7 +49,7 @@ def test_counts_are_released_before_the_first_step_where_noise_is_calibrated():
     """Class counts for the intercept, a histogram of norms for the scale; both in the plan."""
     plan = plan_of(n_classes=3)
     classes, norms, steps = plan.mechanisms
-    assert (plan.class_counts.n_bins, plan.class_counts.centred) == (3, True)
+    assert plan.class_counts == count_plan(3, plan.class_counts.noise_multiplier, centred=True)
     assert plan.norm_counts.n_bins == len(NORM_EXPONENTS)
     assert (classes, norms) == (plan.class_counts.mechanism, plan.norm_counts.mechanism)
     assert steps == plan.gradient.mechanism
@@ -185,7 +176,7 @@ def test_the_default_delta_is_below_one_over_the_rows(n_rows, delta):
 )
 def test_warnings_name_what_weakens_the_promise_and_nothing_else_warns(params, words):
     """A delta of one over the rows, an epsilon above 10, no noise, a cut run."""
-    messages = warnings_of(plan_of(**params))
+    messages = weaknesses_of(plan_of(**params))
     assert len(messages) == len(words)
     for message, word in zip(messages, words, strict=True):
         assert word in message
@@ -251,7 +242,7 @@ def test_sizes_at_which_rounding_could_show_are_refused(sizes, params, words):
 def test_counts_whose_noise_is_out_of_range_are_refused_too(epsilon, n_rows, words, monkeypatch):
     """The steps of these plans are within their own limits."""
     with monkeypatch.context() as patch:
-        patch.setattr(_plan, "check_arithmetic", lambda *args, **kwargs: None)
+        patch.setattr(_training_plan, "check_arithmetic", lambda *args, **kwargs: None)
         with pytest.raises(CalibrationError, match=words):
             make_plan(
                 DPSGDClassifier(epsilon=epsilon, delta=1e-9),

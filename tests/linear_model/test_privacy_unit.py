@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from skdp import DPSGDClassifier, PrivacyWarning
-from skdp._sklearn import without_lengths
+from skdp._estimator import hide_row_count
 from skdp.linear_model import _dpsgd
 from skdp.linear_model._privacy_unit import units_of
 from skdp.privacy import get_epsilon
@@ -225,6 +225,6 @@ def test_lengths_are_cut_out_of_messages():
         "The detected shape was (137,) + inhomogeneous part.",
         "y should be a 1d array, got an array of shape (137, 2) instead.",
     ):
-        with pytest.raises(ValueError, match=r"\.\.\.") as caught, without_lengths():
+        with pytest.raises(ValueError, match=r"\.\.\.") as caught, hide_row_count():
             raise ValueError(message)
         assert "137" not in str(caught.value)

@@ -7,7 +7,7 @@ import pytest
 from skdp.linear_model._recipe import (
     calibrated_hyperparameters,
     n_steps_of,
-    slower_where_one_class_leads,
+    slower_with_a_majority,
     textbook_hyperparameters,
 )
 from skdp.mechanisms._gradient_plan import MOST_ROWS_A_STEP
@@ -150,10 +150,10 @@ def test_every_size_has_a_usable_recipe(n_rows, n_features, n_classes, mu):
 
 def test_only_a_leading_class_and_little_signal_slow_the_rate():
     """Balanced classes never do, and plenty of signal makes it forget."""
-    assert slower_where_one_class_leads(1.0, 0.0) == 1.0
-    assert slower_where_one_class_leads(0.4, 0.4) == pytest.approx(1 / 3)
-    assert slower_where_one_class_leads(1000.0, 0.4) > 0.999
-    assert slower_where_one_class_leads(math.inf, 0.9) == 1.0
+    assert slower_with_a_majority(1.0, 0.0) == 1.0
+    assert slower_with_a_majority(0.4, 0.4) == pytest.approx(1 / 3)
+    assert slower_with_a_majority(1000.0, 0.4) > 0.999
+    assert slower_with_a_majority(math.inf, 0.9) == 1.0
 
 
 def test_the_textbook_values():

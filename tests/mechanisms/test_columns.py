@@ -13,10 +13,10 @@ from skdp.mechanisms._columns import (
     SIZE_EXPONENTS,
     SQUARE_CENTRE,
     SQUARE_WEIGHT,
-    MomentPlan,
-    SizePlan,
+    moment_plan,
     noisy_moments,
     noisy_sizes,
+    size_plan,
 )
 from skdp.mechanisms._noise import SeededSource
 from skdp.mechanisms._release import ROUNDING_SHARE, grid_spacing
@@ -37,12 +37,12 @@ class Silence:
 
 
 def moments(X, lower=LOWER, upper=UPPER, source=None):
-    plan = MomentPlan(X.shape[1], 1.0)
+    plan = moment_plan(X.shape[1], 1.0)
     return np.concatenate(noisy_moments(X, lower, upper, plan, source or Silence()))
 
 
 def sizes(X, source=None):
-    return noisy_sizes(X, SizePlan(X.shape[1], 1.0), source or Silence())
+    return noisy_sizes(X, size_plan(X.shape[1], 1.0), source or Silence())
 
 
 def without(row, n_rows):
@@ -64,7 +64,7 @@ ROWS = {
 def test_leaving_out_any_row_moves_the_moments_by_at_most_the_sensitivity(rows, rng):
     """The accountant's bound on one row's contribution, rounding to the grid included."""
     X = rows(rng)
-    bound = MomentPlan(3, 1.0).sensitivity * (1 + ROUNDING_SHARE)
+    bound = moment_plan(3, 1.0).sensitivity * (1 + ROUNDING_SHARE)
     whole = moments(X)
     for row in range(len(X)):
         assert np.linalg.norm(whole - moments(X[without(row, len(X))])) <= bound
@@ -74,7 +74,7 @@ def test_leaving_out_any_row_moves_the_moments_by_at_most_the_sensitivity(rows, 
 def test_rows_at_the_ends_and_in_the_middle_reach_the_sensitivity_of_the_moments(row):
     """The bound is tight: less noise would break the promise for these rows."""
     moved = np.linalg.norm(moments(np.stack([row, row])) - moments(row[np.newaxis]))
-    assert moved == pytest.approx(MomentPlan(3, 1.0).sensitivity, rel=1e-3)
+    assert moved == pytest.approx(moment_plan(3, 1.0).sensitivity, rel=1e-3)
     assert moved == pytest.approx(math.sqrt(3 * 25 / 24), rel=1e-3)
 
 
@@ -114,7 +114,7 @@ def test_the_moments_are_the_sums_over_clipped_columns(rng):
 
 def test_sums_are_exact_in_any_order(rng, monkeypatch):
     """So the rounding of long sums costs no sensitivity: seen before the grid, to the last bit."""
-    monkeypatch.setattr(_columns, "_released", lambda total, plan, source: total.copy())
+    monkeypatch.setattr(_columns, "release_sum", lambda total, plan, source: total.copy())
     X = rng.normal(MIDDLE, UPPER - LOWER, size=(30_000, 3))
     clean = moments(X)
     np.testing.assert_array_equal(clean, moments(X[rng.permutation(30_000)]))
@@ -126,7 +126,7 @@ def test_sums_are_exact_in_any_order(rng, monkeypatch):
 
 def test_no_value_within_or_beyond_any_bounds_leaves_the_unit_interval(rng, monkeypatch):
     """Ends whose difference is rounded up or down included: then no row weighs more than it may."""
-    monkeypatch.setattr(_columns, "_released", lambda total, plan, source: total.copy())
+    monkeypatch.setattr(_columns, "release_sum", lambda total, plan, source: total.copy())
     lower = rng.normal(size=1000) * 10.0 ** rng.integers(-300, 300, 1000)
     upper = lower + np.abs(rng.normal(size=1000)) * 10.0 ** rng.integers(-300, 300, 1000)
     upper = np.maximum(upper, np.nextafter(lower, np.inf))
@@ -154,7 +154,7 @@ def test_leaving_out_any_row_moves_the_sizes_by_at_most_the_sensitivity(containe
     """A row counts once in each column where it is not zero; a full row reaches the bound."""
     X = rng.choice([0.0, 1e-9, 3.0, -1.7e308], size=(30, 5))
     X[7] = 1.0
-    plan = SizePlan(5, 1.0)
+    plan = size_plan(5, 1.0)
     whole = sizes(container(X))
     for row in range(len(X)):
         moved = np.linalg.norm(whole - sizes(container(X[without(row, 30)])))
@@ -200,12 +200,12 @@ def test_the_noise_is_the_multiplier_times_the_sensitivity_after_rounding(kind, 
     """Kolmogorov-Smirnov, false alarm 1e-6; every coordinate has noise, touched or not."""
     source, n_rows = SeededSource(1), 0
     if kind == "moments":
-        plan = MomentPlan(n_columns, 3.0)
+        plan = moment_plan(n_columns, 3.0)
         sensitivity = math.sqrt(n_columns * 25 / 24)
         X, ends = np.zeros((n_rows, n_columns)), (np.zeros(n_columns), np.ones(n_columns))
         draws = [noisy_moments(X, *ends, plan, source) for _ in range(3000)]
     else:
-        plan = SizePlan(n_columns, 3.0)
+        plan = size_plan(n_columns, 3.0)
         sensitivity = math.sqrt(n_columns)
         draws = [noisy_sizes(np.zeros((9, n_columns)), plan, source) for _ in range(50)]
     draws = np.ravel(draws)

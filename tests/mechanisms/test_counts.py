@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from skdp.mechanisms._counts import NORM_EXPONENTS, CountPlan, noisy_counts, norm_bins
+from skdp.mechanisms._counts import NORM_EXPONENTS, count_plan, noisy_counts, norm_bins
 from skdp.mechanisms._noise import SeededSource
 from skdp.mechanisms._release import ROUNDING_SHARE
 from skdp.privacy import Gaussian
@@ -25,7 +25,7 @@ class Silence:
 @pytest.mark.parametrize("n_bins", [2, 3, 7])
 def test_leaving_out_any_row_moves_the_counts_by_the_sensitivity(centred, n_bins, rng):
     """1, or sqrt(1 - 1 / n_bins) for centred counts; and by no more than rounding adds to it."""
-    plan = CountPlan(n_bins, 1.0, centred)
+    plan = count_plan(n_bins, 1.0, centred=centred)
     bins = rng.integers(0, n_bins, 30)
     whole = noisy_counts(bins, plan, Silence())
     for row in range(30):
@@ -39,7 +39,7 @@ def test_leaving_out_any_row_moves_the_counts_by_the_sensitivity(centred, n_bins
 @pytest.mark.parametrize("centred", [False, True])
 def test_the_noise_is_the_multiplier_times_the_sensitivity(centred):
     """Kolmogorov-Smirnov on 20,000 draws, false alarm 1e-6; and the accountant's multiplier."""
-    plan = CountPlan(4, 3.0, centred)
+    plan = count_plan(4, 3.0, centred=centred)
     source = SeededSource(1)
     empty = np.full(10, -1)
     draws = np.concatenate([noisy_counts(empty, plan, source) for _ in range(5000)])

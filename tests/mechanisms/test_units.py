@@ -8,7 +8,7 @@ from scipy import sparse
 
 from skdp.linear_model._losses import Logistic, Softmax
 from skdp.mechanisms import _unit_clipping
-from skdp.mechanisms._counts import CountPlan, noisy_counts, norm_bins
+from skdp.mechanisms._counts import count_plan, noisy_counts, norm_bins
 from skdp.mechanisms._gradient_plan import COUNT_WEIGHT, SENSITIVITY_FACTOR, GradientPlan
 from skdp.mechanisms._release import ROUNDING_SHARE
 from skdp.mechanisms._sampling import EVERY_ROW, Block
@@ -286,7 +286,7 @@ def test_a_unit_counts_once_however_many_rows_it_has(centred, rng):
     """Leaving moves the counts by at most the sensitivity of one row's count."""
     bins = rng.integers(-1 + centred, 3, len(CODES))
     bins[CODES == 8] = 1
-    plan = CountPlan(3, 1.0, centred)
+    plan = count_plan(3, 1.0, centred=centred)
     whole = noisy_counts(bins, plan, Silence(), units=Units(CODES))
     moved = []
     for unit in EVERYONE:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from skdp.exceptions import CalibrationError
 from skdp.privacy import (
     Gaussian,
+    GroupedGaussian,
     SubsampledGaussian,
     calibrate_n_steps,
     calibrate_noise_multiplier,
     get_epsilon,
 )
 from skdp.privacy._accountant import _cost
-from skdp.privacy._calibration import MOST_STEPS
+from skdp.privacy._calibration import MOST_STEPS, most_steps
 
 property_test = settings(derandomize=True, deadline=None, max_examples=40, database=None)
 
@@ -94,6 +95,40 @@ def test_the_number_of_steps_has_a_floor_and_a_ceiling():
     assert calibrate_n_steps(5.0, 1e-5, 0.1, 0.08) == 0
     assert calibrate_n_steps(5.0, 1e-5, 1e6, 0.08) == MOST_STEPS
     assert calibrate_n_steps(5.0, 1e-5, 2.0, 1.0) == 5
+
+
+ALONGSIDE = {
+    "nothing": (),
+    "counts": (Gaussian(8.0), Gaussian(12.0)),
+    "other steps": (SubsampledGaussian(3.0, 0.01, 100),),
+    "most of the budget": (Gaussian(2.2),),
+    "more than the budget": (Gaussian(0.5),),
+}
+
+
+def counted_up(epsilon, cost):
+    """The largest number of steps within the budget, by trying all from 1 on."""
+    n_steps = 0
+    while cost(n_steps + 1) <= epsilon:
+        n_steps += 1
+    return n_steps
+
+
+@pytest.mark.parametrize("alongside", ALONGSIDE.values(), ids=ALONGSIDE)
+@pytest.mark.parametrize(("noise", "rate"), [(2.0, 0.1), (4.0, 1.0)])
+def test_steps_share_the_budget_with_what_runs_alongside(noise, rate, alongside):
+    """As many as brute force counts, for rows and for groups of them."""
+
+    def cost(n_steps):
+        return get_epsilon((*alongside, SubsampledGaussian(noise, rate, n_steps)), 1e-5)
+
+    def cost_of_groups(n_steps):
+        return get_epsilon((*alongside, GroupedGaussian(noise, rate, n_steps, 2)), 1e-5)
+
+    n_steps = calibrate_n_steps(2.0, 1e-5, noise, rate, alongside=alongside)
+    assert n_steps == counted_up(2.0, cost)
+    of_groups = most_steps(2.0, 1e-5, GroupedGaussian(noise, rate, 7, 2), alongside=alongside)
+    assert of_groups == counted_up(2.0, cost_of_groups) <= n_steps
 
 
 @pytest.mark.slow

@@ -22,25 +22,17 @@ GAP = Gap("StandardScaler 'scale'", "it learned from the rows", "BoundedScaler")
 NO_TOTAL = Gap("the noise", "it is shared", "random_state=None", has_no_total=True)
 
 
-def statement(patterns=((TRAINING,),), delta=1e-5, **rest):
-    return PrivacyStatement("a model", patterns, delta, **rest)
+def statement(mechanisms=(TRAINING,), delta=1e-5, **rest):
+    return PrivacyStatement("a model", mechanisms, delta, **rest)
 
 
 def test_epsilon_is_that_of_the_composed_releases():
     """Heterogeneous ones too, composed and not added up."""
     releases = (TRAINING, Gaussian(4.0))
-    made = statement((releases,))
+    made = statement(releases)
     assert made.epsilon == made.epsilon_of_releases == get_epsilon(releases, 1e-5)
     assert made.mechanisms == releases
     assert made.covers_everything
-
-
-def test_the_dearest_row_counts():
-    """Rows took part in different releases; the promise is for each of them."""
-    made = statement(((TRAINING,), (TRAINING, Gaussian(4.0)), (Gaussian(9.0),)))
-    assert made.epsilon == get_epsilon([TRAINING, Gaussian(4.0)], 1e-5)
-    assert made.mechanisms == (TRAINING, Gaussian(4.0))
-    assert made.membership_advantage == membership_advantage([TRAINING, Gaussian(4.0)])
 
 
 def test_a_finite_epsilon_is_never_given_over_a_gap():
@@ -61,7 +53,7 @@ def test_releases_without_a_total_have_none():
 
 def test_what_learned_nothing_costs_nothing():
     """No releases and no gap: epsilon 0, without a delta."""
-    made = statement(((),), None)
+    made = statement((), None)
     assert made.epsilon == 0.0
     assert made.membership_advantage == 0.0
     assert made.covers_everything
@@ -70,7 +62,7 @@ def test_what_learned_nothing_costs_nothing():
 
 def test_the_text_says_what_a_data_protection_officer_asks():
     """What, from whom, by how much, under which assumptions, by which version, and the guess."""
-    part = NoisyPart("DPSGDClassifier 'clf'", 1, 1, ((TRAINING,),))
+    part = NoisyPart("DPSGDClassifier 'clf'", ((TRAINING,),))
     text = str(statement(parts=(part,), versions=("0.0.9",)))
     for heading in ("What is protected", "From whom", "By how much", "Under which assumptions"):
         assert f"\n{heading}\n" in text
@@ -85,7 +77,7 @@ def test_the_text_says_what_a_data_protection_officer_asks():
 def test_printed_figures_are_never_below_the_true_ones():
     """Rounding to three digits must not make a cost look smaller than it is."""
     for noise in (0.9, 2.0, 3.3, 7.7, 50.0):
-        made = statement(((Gaussian(noise),),))
+        made = statement((Gaussian(noise),))
         printed = float(re.search(r"epsilon ([\d.e+-]+) at", str(made)).group(1))
         assert made.epsilon <= printed * (1 + 1e-9)
         assert printed <= made.epsilon * 1.01
@@ -104,14 +96,24 @@ def test_a_printed_delta_is_never_below_the_true_one(n_rows, gaps):
         assert figure <= delta * 1.01
 
 
-def test_parts_say_fits_copies_and_what_voids_them():
-    part = NoisyPart("clf", 60, 48, ((TRAINING,), (Gaussian(1.0),)), 3, ("StandardScaler 'scale'",))
+def test_parts_say_fits_and_what_voids_them():
+    part = NoisyPart("clf", ((TRAINING,), (Gaussian(1.0),)) * 30, ("StandardScaler 'scale'",))
     text = str(statement(not_covered=(GAP,), parts=(part,)))
-    assert "60 fits" in text
-    assert "in 48 of them" in text
-    assert "counts as 3 rows of one person" in text
+    assert "60 fits, epsilon" in text
+    assert "each at most" in text
     assert "void, since one row may move all others through StandardScaler 'scale'" in text
+    assert part.n_fits == 60
     assert part.epsilon(1e-5) == get_epsilon(Gaussian(1.0), 1e-5)
+
+
+def test_ledgers_and_plans_are_named():
+    """A statement over a gap names them as well, since they may count what it cannot."""
+    for gaps in ((), (GAP,)):
+        made = statement(ledgers=("The ledger in 'x': 9 fits",), not_covered=gaps, is_planned=True)
+        assert "\nLedger\n  The ledger in 'x': 9 fits\n" in str(made)
+        assert "a fit of a model" in str(made).splitlines()[0]
+        assert made.to_dict()["is_planned"]
+        assert made.to_dict()["ledgers"] == ["The ledger in 'x': 9 fits"]
 
 
 def test_gaps_are_listed_by_name_with_what_to_use_instead():
@@ -121,7 +123,7 @@ def test_gaps_are_listed_by_name_with_what_to_use_instead():
 
 def test_the_dict_is_ready_for_strict_json():
     """Infinity is the text "inf", since JSON has none; reading it back gives the same."""
-    part = NoisyPart("clf", 2, 1, ((TRAINING,),))
+    part = NoisyPart("clf", ((TRAINING,),) * 2)
     made = statement(not_covered=(GAP, NO_TOTAL), parts=(part,), versions=("0.1.0",))
     values = made.to_dict()
     assert json.loads(json.dumps(values, allow_nan=False)) == values
@@ -154,6 +156,9 @@ def test_the_unit_and_the_neighbours_are_named():
     assert "differ in one row" in rows.neighbours
     assert "differ in one unit" in units.neighbours
     assert "for every single unit" in str(units)
+    named = statement(unit="unit", unit_name="{patient}")
+    assert "every single {patient}, with all its rows" in str(named)
+    assert "differ in one {patient}" in named.neighbours
     with pytest.raises(ValueError, match="unit must be one of"):
         statement(unit="household")
 

@@ -25,15 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     GridSearchCV,
-    GroupKFold,
-    GroupShuffleSplit,
     KFold,
-    LeaveOneGroupOut,
-    PredefinedSplit,
-    RepeatedStratifiedKFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
     TunedThresholdClassifierCV,
 )
 from sklearn.multiclass import OneVsRestClassifier
@@ -52,7 +44,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skdp import DPSGDClassifier, privacy_statement
+from skdp import DPSGDClassifier, PrivacyBudget, privacy_statement
 from skdp.preprocessing import BoundedScaler, DPMaxAbsScaler, PiecewiseLinearFeatures
 from skdp.privacy import Gaussian, SubsampledGaussian, get_epsilon
 from skdp.statement._free import gap_of, is_free
@@ -355,6 +347,17 @@ def test_functions_that_may_remember_or_mix_rows_are_not_free(step):
     assert "row_wise" in gap_of(step, ()).instead
 
 
+@pytest.mark.parametrize(
+    "settings", [{"inverse_func": lambda X: X}, {"inv_kw_args": {"out": np.empty((N, 3))}}]
+)
+def test_an_inverse_that_was_not_declared_is_not_free(data, settings):
+    """`fit` sends rows through it, to see whether it is an inverse."""
+    step = FunctionTransformer(np.tanh, check_inverse=False, **settings)
+    assert statement(make_pipeline(step, clf()), data).epsilon == math.inf
+    known = FunctionTransformer(np.arcsinh, inverse_func=np.sinh, check_inverse=False)
+    assert statement(make_pipeline(known, clf()), data).covers_everything
+
+
 def test_noisy_parts_inside_something_unknown_have_no_total(data):
     """They cannot be counted, so no sum is given of the others either."""
 
@@ -507,15 +510,6 @@ def test_a_progress_bar_is_covered(data):
     assert not privacy_statement(model).covers_everything
 
 
-def test_callbacks_on_a_template_of_fits_that_were_not_kept_are_not_covered(data):
-    """They saw these fits, and are on the object still."""
-    member = TenSteps()
-    model = StackingClassifier([("a", member)], final_estimator=clf(), cv=KFold(2)).fit(*data)
-    assert "the callbacks of TenSteps 'a'" not in names(privacy_statement(model))
-    member._skl_callbacks = [object()]
-    assert "the callbacks of TenSteps 'a'" in names(privacy_statement(model))
-
-
 def test_a_callback_that_stops_by_a_row_leaves_no_promise(data):
     """Whether it stays on the model or not."""
     pytest.importorskip("sklearn.callback")
@@ -571,8 +565,6 @@ def test_the_statement_does_not_pass_the_seed_on(data):
 
 
 def test_a_seed_in_front_does_not_void_what_follows(data):
-    made = statement(GridSearchCV(clf(random_state=0), {}, cv=KFold(2)), data)
-    assert all(part.void_because_of == () for part in made.parts)
     made = statement(make_pipeline(DPMaxAbsScaler(epsilon=1.0, random_state=0), clf()), data)
     assert names(made) == ["DPMaxAbsScaler 'dpmaxabsscaler'"]
     assert all(part.void_because_of == () for part in made.parts)
@@ -580,11 +572,10 @@ def test_a_seed_in_front_does_not_void_what_follows(data):
 
 @pytest.mark.parametrize("seed", [0, np.random.RandomState(1)])
 def test_fits_that_share_a_seed_have_no_total(data, rng, seed):
-    """Their noise cancels in differences: folds, members of OneVsRest, voters with one integer."""
+    """Their noise cancels in differences: members of OneVsRest, voters with one integer."""
     X = rng.normal(size=(N, 3))
     three = X, np.argmax(X, axis=1)
     models = [
-        (GridSearchCV(clf(random_state=seed), {}, cv=KFold(2)), data),
         (OneVsRestClassifier(clf(random_state=seed)), three),
         (VotingClassifier([(name, clf(random_state=seed)) for name in "ab"]), data),
     ]
@@ -604,58 +595,14 @@ def test_fits_with_different_seeds_have_a_total(data):
     assert made.epsilon_of_releases == get_epsilon(clf().fit(*data).mechanisms_ * 2, 1e-5)
 
 
-def test_a_seed_that_an_ensemble_set_is_not_covered(data):
-    """BaggingClassifier writes integers into members whose random_state was None."""
-    made = statement(BaggingClassifier(clf(), n_estimators=2), data)
-    assert names(made) == ["DPSGDClassifier 'estimators_'", "BaggingClassifier"]
-    assert made.epsilon == math.inf
-
-
-def test_weights_of_a_bag_are_not_covered(data):
-    """They stay on the ensemble, and one weight moves which other rows are drawn."""
-    bags = BaggingClassifier(clf(), n_estimators=2).fit(*data)
-    if not hasattr(bags, "_sample_weight"):
-        pytest.skip("this scikit-learn draws rows without looking at weights")
-    made = statement(BaggingClassifier(clf(), 2), data, sample_weight=np.arange(1.0, N + 1))
-    assert "sample_weight of BaggingClassifier" in names(made)
-    assert made.epsilon_of_releases == math.inf
-
-
-def test_bags_that_were_added_later_cannot_be_counted(data):
-    """The ensemble remembers the draws of its last fit alone."""
-    bags = BaggingClassifier(clf(), n_estimators=2, warm_start=True, random_state=0).fit(*data)
-    made = statement(bags.set_params(n_estimators=3), data)
-    assert made.epsilon == made.epsilon_of_releases == math.inf
-    assert any("warm_start" in gap.reason for gap in made.not_covered)
-    bags = BaggingClassifier(LogisticRegression(), n_estimators=2, warm_start=True).fit(*data)
-    made = statement(bags.set_params(n_estimators=3), data)
-    assert names(made)[0] == "LogisticRegression 'estimators_'"
-
-
-def test_out_of_bag_scores_are_not_covered(data):
-    """They are exact, and the predictions of each training row are kept."""
-    model = BaggingClassifier(clf(), n_estimators=5, oob_score=True, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = statement(model, data)
-    assert any("oob_score" in gap.reason for gap in made.not_covered)
-
-
 # Parts that were changed
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        VotingClassifier([("a", clf()), ("b", clf())]),
-        StackingClassifier([("a", clf()), ("b", clf())], final_estimator=clf(), cv=KFold(2)),
-    ],
-)
-def test_members_that_were_dropped_after_the_fit_leave_no_promise(data, model):
+def test_members_that_were_dropped_after_the_fit_leave_no_promise(data):
     """The settings do not say any more what was fitted, though the fitted members stay."""
-    model.fit(*data)
+    model = VotingClassifier([("a", clf()), ("b", clf())]).fit(*data)
     made = privacy_statement(model.set_params(a="drop"))
-    assert names(made) == [f"the parts of {type(model).__name__}"]
+    assert names(made) == ["the parts of VotingClassifier"]
     assert made.epsilon == made.epsilon_of_releases == math.inf
 
 
@@ -679,7 +626,6 @@ def test_a_threshold_is_free_where_it_is_given_and_not_covered_where_it_is_tuned
     assert made.epsilon == model.estimator_[-1].epsilon_
     assert made.parts[0].name == "DPSGDClassifier 'estimator > dpsgdclassifier'"
     assert str(made).startswith("Privacy statement for FixedThresholdClassifier(Pipeline(")
-    assert privacy_statement(model, n_samples=N) == made
     plain = FixedThresholdClassifier(LogisticRegression()).fit(*data)
     assert names(privacy_statement(plain)) == ["LogisticRegression 'estimator'"]
     tuned = TunedThresholdClassifierCV(clf(), cv=KFold(2))
@@ -687,141 +633,47 @@ def test_a_threshold_is_free_where_it_is_given_and_not_covered_where_it_is_tuned
     assert made.epsilon == made.epsilon_of_releases == math.inf
 
 
-def test_fits_on_folds_are_planned_for_the_unit_of_the_one_that_was_kept(data):
-    """What "auto" means depends on it."""
-
-    class Planned(OfUnits):
-        def fit(self, X, y):
-            return super().fit(X, y)
-
-        def _privacy_releases(self):
-            return [Gaussian(9.0)]
-
-        def _planned_releases(self, *, unit, **sizes):
-            assert unit == "unit"
-            return [Gaussian(9.0)]
-
-    made = statement(GridSearchCV(Planned(noise_multiplier=4.0), {}, cv=FoldsOfUnits(3)), data)
-    assert made.epsilon_of_releases == get_epsilon([Gaussian(9.0)] * 3, 1e-5)
-
-
-def test_a_choice_and_its_scores_are_not_covered(data):
-    """Even of one candidate the scores are exact."""
-    made = statement(GridSearchCV(clf(), {}, cv=KFold(3)), data)
-    assert names(made) == ["the choice of GridSearchCV", "the scores of GridSearchCV"]
-    assert "best_params_" in made.not_covered[0].reason
-    assert "all that it predicts" in made.not_covered[0].reason
-    assert made.epsilon == math.inf
-    assert str(made).startswith("No promise for GridSearchCV(DPSGDClassifier)")
-
-
-def test_one_flipped_label_moves_other_rows_between_stratified_folds(data):
-    """The reason for the rule: rows of KFold stay where they are."""
-    X, y = data
-
-    def fold_of_each_row(cv, labels):
-        fold = np.empty(N, dtype=int)
-        for number, (_, test) in enumerate(cv.split(X, labels)):
-            fold[test] = number
-        return fold
-
-    def others_moved(cv, row):
-        flipped = y.copy()
-        flipped[row] = 1 - flipped[row]
-        moved = fold_of_each_row(cv, y) != fold_of_each_row(cv, flipped)
-        moved[row] = False
-        return moved.sum()
-
-    assert max(others_moved(StratifiedKFold(5), row) for row in range(N)) > 0
-    assert max(others_moved(KFold(5), row) for row in range(N)) == 0
+# Fits that nobody kept
 
 
 @pytest.mark.parametrize(
-    ("cv", "fold_sizes"),
+    "model",
     [
-        (None, [96] * 4),
-        (3, [80] * 2),
-        (StratifiedKFold(3), [80] * 2),
-        (RepeatedStratifiedKFold(n_splits=3, n_repeats=2), [80] * 4),
-        (StratifiedShuffleSplit(2, test_size=0.25), [90] * 2),
+        GridSearchCV(clf(), {"alpha": [0.0, 0.1]}, cv=KFold(3)),
+        GridSearchCV(clf(), {}, cv=[(np.arange(60), np.arange(60, N))]),
+        StackingClassifier([("a", clf())], final_estimator=clf(), cv=KFold(2)),
+        CalibratedClassifierCV(clf(), cv=KFold(2)),
+        BaggingClassifier(clf(), n_estimators=2),
+        TunedThresholdClassifierCV(clf(), cv=KFold(2)),
     ],
+    ids=lambda model: type(model).__name__,
 )
-def test_splitters_that_look_at_labels_are_not_covered(data, cv, fold_sizes):
-    """The default of searches is one. The figure is what folds by position would have cost."""
-    made = statement(GridSearchCV(clf(), {}, cv=cv), data)
-    (gap,) = (gap for gap in made.not_covered if "Stratified" in gap.name)
-    assert "looking at the labels" in gap.reason
-    assert "KFold(" in gap.instead
-    assert "shuffle=True" in gap.instead
-    folds = [part for part in made.parts if "folds" in part.name]
-    assert folds[0].void_because_of == (gap.name,)
-    releases = list(clf().fit(*data).mechanisms_)
-    for size in fold_sizes:
-        releases += clf()._planned_releases(n_rows=size, n_features=3, n_classes=2)
-    assert made.epsilon_of_releases == pytest.approx(get_epsilon(releases, 1e-5), rel=1e-9)
+def test_fits_that_nobody_kept_leave_no_total(data, model):
+    """What they cost is not on the object, alone or inside another one."""
+    for outer in (model, VotingClassifier([("a", model), ("b", clf())])):
+        made = statement(outer, data)
+        assert made.epsilon == made.epsilon_of_releases == math.inf
 
 
-@pytest.mark.parametrize(
-    "cv",
-    [GroupKFold(3), GroupShuffleSplit(2), LeaveOneGroupOut(), StratifiedGroupKFold(3)],
-)
-def test_splitters_that_look_at_groups_have_no_total(data, cv):
-    """The sizes of their folds are facts about the rows."""
-    made = statement(GridSearchCV(clf(), {}, cv=cv), data, groups=np.arange(N) % 6)
-    assert any(gap.name.startswith(type(cv).__name__) for gap in made.not_covered)
-    assert made.epsilon == made.epsilon_of_releases == math.inf
-
-
-def test_listed_splits_may_have_been_made_from_the_rows(data):
-    """Their sizes are known, and a row may be in all of them; how they were made is not known."""
-    listed = list(StratifiedKFold(3).split(*data))
-    for cv in (listed, PredefinedSplit(np.arange(N) % 3)):
-        made = statement(GridSearchCV(clf(), {}, cv=cv), data)
-        assert any("nothing says that the splits" in gap.reason for gap in made.not_covered)
-        releases = list(clf().fit(*data).mechanisms_)
-        releases += clf()._planned_releases(n_rows=80, n_features=3, n_classes=2) * 3
-        assert made.epsilon_of_releases == pytest.approx(get_epsilon(releases, 1e-5), rel=1e-9)
-
-
-def test_splits_that_are_used_up_or_of_an_unknown_kind_have_no_total(data):
-    class Halves(KFold):
-        pass
-
-    for cv in (KFold(2).split(data[0]), Halves(2)):
-        made = statement(GridSearchCV(clf(), {}, cv=cv), data)
-        assert made.epsilon_of_releases == math.inf
-    twice = [(np.r_[:60, :60], np.arange(60, 120))]
-    made = statement(GridSearchCV(clf(), {}, cv=twice), data)
-    assert made.epsilon_of_releases == math.inf
-
-
-def test_a_gap_of_a_candidate_that_was_not_chosen_is_listed(data):
-    """Its fits on folds looked at the rows all the same."""
-    bounded = BoundedScaler(bounds=(-3, 3))
-    search = GridSearchCV(
-        make_pipeline(bounded, clf()),
-        {"boundedscaler": [bounded, StandardScaler()]},
-        cv=KFold(2),
-        refit=lambda results: 0,
-    )
+def test_a_search_says_how_many_fits_nobody_kept_and_what_counts_them(data):
+    """With a budget, its ledger is named with what it holds; without, the remedy is."""
+    search = GridSearchCV(clf(), {"alpha": [0.0, 0.1]}, cv=KFold(3))
     made = statement(search, data)
-    assert "StandardScaler 'estimator > boundedscaler'" in names(made)
-    void = {part.name: bool(part.void_because_of) for part in made.parts}
-    assert void == {
-        "DPSGDClassifier 'estimator > dpsgdclassifier'": False,
-        "DPSGDClassifier 'estimator > dpsgdclassifier', fits on folds": True,
-    }
-
-
-def test_calibration_on_listed_folds_may_hold_a_row_more_than_once(data):
-    """Listed folds are not followed: theirs may repeat a row, or have been made from the rows."""
-    folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    made = statement(CalibratedClassifierCV(clf(), cv=folds), data)
-    releases = clf()._planned_releases(n_rows=60, n_features=3, n_classes=2) * 2
-    assert made.epsilon_of_releases == pytest.approx(get_epsilon(releases, 1e-5), rel=1e-9)
-    twice = [(np.r_[train, train], test) for train, test in folds]
-    made = statement(CalibratedClassifierCV(clf(), cv=twice), data)
-    assert made.epsilon_of_releases == math.inf
+    assert names(made) == [
+        "the choice of GridSearchCV",
+        "the scores of GridSearchCV",
+        "the fits of GridSearchCV",
+    ]
+    assert "made 6 fits that nobody kept" in made.not_covered[2].reason
+    assert "budget=" in made.not_covered[2].instead
+    assert made.ledgers == ()
+    budget = PrivacyBudget(9.0, 1e-5)
+    counted = privacy_statement(budget.attach(search).fit(*data))
+    assert counted.epsilon == math.inf
+    assert "ledger" in counted.not_covered[2].instead
+    assert counted.ledgers == (budget.in_short(),)
+    assert "7 fits" in budget.in_short()
+    assert budget.in_short() in str(counted)
 
 
 # Units
@@ -837,12 +689,6 @@ class OfUnits(DPSGDClassifier):
 
     def _privacy_releases(self):
         return list(self.mechanisms_)
-
-
-class FoldsOfUnits(KFold):
-    """Stands for a splitter that deals out whole units."""
-
-    _splits_units = True
 
 
 def of_units():
@@ -862,31 +708,43 @@ def test_parts_with_different_units_are_not_covered_together(data):
     assert made.epsilon == math.inf
 
 
-@pytest.mark.parametrize(
-    ("model", "cv", "fits"),
-    [
-        (of_units, FoldsOfUnits(3), True),
-        (of_units, KFold(3), False),
-        (clf, FoldsOfUnits(3), False),
-    ],
-)
-def test_folds_and_fits_must_be_about_the_same_unit(data, model, cv, fits):
-    """With folds of rows, one unit is in every fold's training rows."""
-    made = statement(GridSearchCV(model(), {}, cv=cv), data)
-    assert math.isfinite(made.epsilon_of_releases) == fits
-    assert any("same unit" in gap.reason for gap in made.not_covered) != fits
+def test_units_that_are_not_as_many_or_not_called_alike_are_not_added_up(data):
+    """People and visits are both units; twenty visits of one person are twenty units."""
+    X, y = data
+    person, visit = np.arange(N) // 20, np.arange(N)
+
+    def of(ids, name=None):
+        model = DPSGDClassifier(noise_multiplier=4.0, classes=[0, 1], unit_name=name)
+        return FrozenEstimator(model.fit(X, y, privacy_unit=ids))
+
+    def total(one, other):
+        return statement(VotingClassifier([("a", one), ("b", other)]), data)
+
+    assert names(total(of(person), of(visit))) == ["the unit of privacy"]
+    assert total(of(person), of(visit)).epsilon_of_releases == math.inf
+    assert names(total(of(person, "person"), of(person, "group"))) == ["the unit of privacy"]
+    made = total(of(person, "patient"), of(person, "patient"))
+    assert made.covers_everything
+    assert "every single patient, with all its rows" in str(made)
+    assert total(of(person), of(person)).covers_everything
+    rows = FrozenEstimator(clf().fit(X[:100], y[:100]))
+    assert names(total(rows, clf())) == ["the unit of privacy"]
 
 
-def test_bags_of_rows_tear_units_apart(data):
-    made = statement(BaggingClassifier(of_units(), n_estimators=2), data)
-    assert any("same unit" in gap.reason for gap in made.not_covered)
+def test_a_named_column_of_ids_names_the_unit(data):
+    """A data frame's column knows what it holds."""
+    pandas = pytest.importorskip("pandas")
+    ids = pandas.Series(np.arange(N) // 3, name="patient_id")
+    model = clf(classes=[0, 1]).fit(*data, privacy_unit=ids)
+    assert model.unit_name_ == "patient_id"
+    assert privacy_statement(model).unit_name == "patient_id"
 
 
 # Forms and errors
 
 
 def test_a_statement_of_anything_is_ready_for_json(data):
-    made = statement(GridSearchCV(make_pipeline(StandardScaler(), clf()), {}, cv=3), data)
+    made = statement(make_pipeline(StandardScaler(), clf()), data)
     values = json.loads(json.dumps(made.to_dict(), allow_nan=False))
     assert values["epsilon"] == "inf"
     assert values["versions"] == [values["version"]]
@@ -896,7 +754,7 @@ def test_a_statement_of_anything_is_ready_for_json(data):
 def test_what_is_not_fitted_has_no_statement():
     with pytest.raises(NotFittedError):
         privacy_statement(clf())
-    with pytest.raises(TypeError):
+    with pytest.raises(NotFittedError, match="give n_rows"):
         privacy_statement("a model")
 
 
@@ -904,8 +762,10 @@ def test_settings_are_checked_by_name(data):
     model = clf().fit(*data)
     with pytest.raises(ValueError, match="delta must lie"):
         privacy_statement(model, delta=0)
-    with pytest.raises(ValueError, match="n_samples must be"):
-        privacy_statement(model, n_samples=0)
+    with pytest.raises(ValueError, match="n_rows is needed beside them"):
+        privacy_statement(model, n_features=3)
+    with pytest.raises(ValueError, match="leave n_rows out"):
+        privacy_statement(model, n_rows=N)
 
 
 def test_a_statement_reads_no_row_and_changes_nothing(data):

@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 from skdp import DPSGDClassifier
-from skdp.linear_model import _dpsgd, _first_releases, _plan
+from skdp.linear_model import _dpsgd, _first_releases, _training_plan
 from skdp.linear_model._start import intercept_of
 from skdp.linear_model._training_plan import TrainingPlan
 from skdp.mechanisms import _clipping, _gradient, _noise, _release, _unit_clipping
 from skdp.mechanisms._clipping import ClippedGradient
-from skdp.mechanisms._counts import CountPlan
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._gradient_plan import GradientPlan
 from skdp.mechanisms._noise import SeededSource, Streams
 from skdp.mechanisms._release import NoisyReleases
 from skdp.mechanisms._sampling import Block
+from skdp.mechanisms._sum_plan import SumPlan
 from skdp.mechanisms._units import Units
 from skdp.privacy import SubsampledGaussian
 
@@ -71,8 +71,8 @@ def effective_multiplier_ignored(patch):
 
 def counts_with_half_their_noise(patch):
     """As if a row were one half of a count."""
-    scale = CountPlan.noise_scale.fget
-    patch.setattr(CountPlan, "noise_scale", property(lambda plan: scale(plan) / 2))
+    scale = SumPlan.noise_scale.fget
+    patch.setattr(SumPlan, "noise_scale", property(lambda plan: scale(plan) / 2))
 
 
 # Where the noise goes
@@ -426,15 +426,19 @@ def an_exact_class_count_in_a_fallback(patch):
 
 def counts_left_out_of_the_price(patch):
     """They are listed, and `epsilon_` is the cost of the steps."""
-    cost = _plan.get_epsilon
-    patch.setattr(_plan, "get_epsilon", lambda mechanisms, delta: cost(mechanisms[-1:], delta))
+    cost = _training_plan.get_epsilon
+    patch.setattr(
+        _training_plan, "get_epsilon", lambda mechanisms, delta: cost(mechanisms[-1:], delta)
+    )
 
 
 def counts_calibrated_for_nothing(patch):
     """The steps get the whole budget, and the counts come on top."""
-    calibrate = _plan.calibrate_noise_multiplier
+    calibrate = _training_plan.calibrate_noise_multiplier
     patch.setattr(
-        _plan, "calibrate_noise_multiplier", lambda *numbers, alongside=(): calibrate(*numbers)
+        _training_plan,
+        "calibrate_noise_multiplier",
+        lambda *numbers, alongside=(): calibrate(*numbers),
     )
 
 
@@ -442,7 +446,7 @@ def counts_without_noise(patch):
     """A histogram seems harmless."""
 
     def exact(bins, plan, source, **rest):
-        return np.bincount(bins[bins >= 0], minlength=plan.n_bins).astype(float)
+        return np.bincount(bins[bins >= 0], minlength=plan.size).astype(float)
 
     patch.setattr(_first_releases, "noisy_counts", exact)
 

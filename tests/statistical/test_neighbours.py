@@ -23,7 +23,7 @@ from neighbours import (
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from skdp.mechanisms import _counts
-from skdp.mechanisms._counts import CountPlan, norm_bins
+from skdp.mechanisms._counts import count_plan, norm_bins
 from skdp.mechanisms._gradient_plan import COUNT_WEIGHT
 from skdp.mechanisms._noise import Streams
 from skdp.mechanisms._release import NoisyReleases
@@ -140,7 +140,7 @@ class NormHistogram(TransformerMixin, BaseEstimator):
     """Releases how many rows have which norm."""
 
     def fit(self, X, y=None):
-        plan = CountPlan(64, 5.0)
+        plan = count_plan(64, 5.0)
         noise = Streams(0, "NormHistogram").open("norms", "noise")
         self.histogram_ = _counts.noisy_counts(norm_bins(X), plan, noise)
         self.plan_ = plan

@@ -1,15 +1,14 @@
-"""A budget for one Gaussian release, settled from public numbers before a single row is read."""
+"""The noise of one Gaussian release, settled from public numbers before a single row is read."""
 
-import warnings
 from typing import NamedTuple
 
-from skdp.exceptions import CalibrationError, PrivacyWarning
+from skdp.exceptions import CalibrationError
 from skdp.mechanisms._columns import MOST_ROWS
 from skdp.mechanisms._release import LEAST_NOISE, largest_noise
 from skdp.privacy import Gaussian, calibrate_noise_multiplier, get_epsilon
 from skdp.privacy._promise import chosen_delta, weaknesses
 
-__all__ = ["OneRelease", "plan_one_release", "warn_about_weak_promises"]
+__all__ = ["OneRelease", "plan_one_release"]
 
 
 class OneRelease(NamedTuple):
@@ -21,11 +20,14 @@ class OneRelease(NamedTuple):
         Standard deviation of the noise over the sensitivity.
     epsilon, delta : float
         What a release with it costs.
+    weaknesses : list of str
+        What weakens that promise, in public numbers.
     """
 
     noise_multiplier: float
     epsilon: float
     delta: float
+    weaknesses: list[str]
 
 
 def plan_one_release(epsilon: float, delta: float | str, *, n_rows: int, size: int) -> OneRelease:
@@ -62,11 +64,5 @@ def plan_one_release(epsilon: float, delta: float | str, *, n_rows: int, size: i
             f"sums it must be between {LEAST_NOISE:g} and {largest_noise(size):.3g} times, so that "
             "no release is out of another's reach and draws are fine enough: move epsilon towards 1"
         )
-    return OneRelease(noise, get_epsilon(Gaussian(noise), delta), delta)
-
-
-def warn_about_weak_promises(release: OneRelease, *, n_rows: int) -> None:
-    """Warn of what weakens the promise, and of nothing else, in public numbers."""
-    for message in weaknesses(release.epsilon, release.delta, n_rows):
-        # From fit's caller: this function, fit, the wrapper that validates parameters.
-        warnings.warn(message, PrivacyWarning, stacklevel=4)
+    spent = get_epsilon(Gaussian(noise), delta)
+    return OneRelease(noise, spent, delta, weaknesses(spent, delta, n_rows))
