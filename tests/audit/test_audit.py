@@ -31,7 +31,7 @@ def breast_cancer():
 
 @pytest.fixture
 def divide_noise(monkeypatch):
-    """Make the vault add less noise than is accounted for."""
+    """Make the trusted code add less noise than is accounted for."""
     honest = GradientPlan.noise_scale.fget
 
     def divide_by(divisor):
@@ -217,20 +217,30 @@ def test_guesses_are_about_even_odds(two_classes):
     assert len(audit.scores_in) + len(audit.scores_out) == 200
 
 
-def test_a_changed_fit_is_refused(two_classes):
+def test_a_changed_fit_is_refused(two_classes, monkeypatch):
     """The audit would attack something else than what the user runs."""
+    fit = DPSGDClassifier.fit
+    careless = lambda self, X, y: fit(self, np.asarray(X) * 2.0, y)  # noqa: E731
+    monkeypatch.setattr(DPSGDClassifier, "fit", careless)
+    with pytest.raises(RuntimeError, match=r"does not train as DPSGDClassifier\.fit does"):
+        audit_privacy(DPSGDClassifier(clip_threshold=1.0), *two_classes, random_state=0)
 
-    class Careless(DPSGDClassifier):
+
+def test_a_subclass_is_refused(two_classes):
+    """Its own fit may release what no attack looks at, such as the mean of the rows."""
+
+    class Polished(DPSGDClassifier):
         def fit(self, X, y):
-            super().fit(np.asarray(X) * 2.0, y)
+            super().fit(X, y)
+            self.mean_ = X.mean(axis=0)
             return self
 
-    with pytest.raises(RuntimeError, match=r"does not train as Careless\.fit does"):
-        audit_privacy(Careless(clip_threshold=1.0), *two_classes, random_state=0)
+    with pytest.raises(TypeError, match="Polished is a subclass, whose own fit may release other"):
+        audit_privacy(Polished(), *two_classes)
 
 
 def test_a_pipeline_is_refused_with_the_way_out(two_classes):
-    """Its front is not part of the attack, so the user puts it in front himself."""
+    """Its front is not part of the attack, so users put it in front themselves."""
     X, y = two_classes
     pipeline = make_pipeline(BoundedScaler(bounds=(-4, 4)), DPSGDClassifier())
     with pytest.raises(TypeError, match="transform the rows with its other steps"):

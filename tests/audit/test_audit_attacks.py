@@ -38,7 +38,7 @@ def test_worlds_train_as_fit_does_to_the_last_bit(settings, container, data, req
     everyone = Table(X, y, 2)
     path = World(
         everyone, np.array([True, True]), plan, loss, fit_intercept=model.fit_intercept
-    ).train(Streams(3, "DPSGDClassifier"), keep_path=True)
+    ).path(Streams(3, "DPSGDClassifier"))
     coef = np.swapaxes(model.coef_path_, 1, 2).reshape(len(path), -1)
     n_coef = coef.shape[1]
     np.testing.assert_array_equal(path[:, :n_coef], coef)
@@ -62,7 +62,7 @@ def test_a_masked_canary_contributes_nothing(settings, container, data, request)
         table = Table(stack_rows(container(X[:-1]), row), np.append(y[:-1], code), 1)
         fit_intercept = settings.get("fit_intercept", True)
         world = World(table, np.array([present]), plan, loss, fit_intercept=fit_intercept)
-        return world.train(Streams(5, "test"), keep_path=True)
+        return world.path(Streams(5, "test"))
 
     small, huge = np.zeros((1, X.shape[1])), np.full((1, X.shape[1]), 1e6)
     np.testing.assert_array_equal(path(small, 0, False), path(huge, 1, False))
@@ -170,17 +170,19 @@ def test_what_is_observed_is_the_noise_and_the_canary_where_it_was_drawn(
     table = Table(stack_rows(X[1:], row), np.append(y[1:], code), 1)
     seen = []
 
-    def watch(gradient_plan):
-        def observe(weights, change):
-            gradient = clipped_gradient(row[0], code[0], weights, gradient_plan, 2)
+    class Record:
+        def __init__(self, rows, codes, loss, plan, *, fit_intercept):
+            self.plan = plan
+
+        def observe(self, weights, change):
+            gradient = clipped_gradient(row[0], code[0], weights, self.plan, 2)
             seen.append((change.copy(), gradient))
 
-        return observe
-
+    monkeypatch.setattr("skdp.audit._masked_training.Evidence", Record)
     for present in (True, False):
         seen.clear()
         world = World(table, np.array([present]), plan, loss_for(2), fit_intercept=True)
-        world.train(Streams(1, "test"), watch)
+        world.evidence(Streams(1, "test"), row, code)
         shown = [np.abs(change).max() > 1e-3 for change, _ in seen]
         for (change, gradient), is_shown in zip(seen, shown, strict=True):
             np.testing.assert_allclose(change, gradient * is_shown, atol=2e-4)
@@ -216,7 +218,7 @@ def test_canary_rows_are_orthogonal_in_groups(rng):
 
 
 @pytest.mark.parametrize(("ran", "taken"), [(1.5, 1.5), (1.45, 1.5), (0.4, 0.4), (3.0, 1.5)])
-def test_the_attacker_takes_the_claimed_noise_unless_there_is_clearly_less(ran, taken, rng):
+def test_the_adversary_takes_the_claimed_noise_unless_there_is_clearly_less(ran, taken, rng):
     """A fault that makes the attack easier is used; one that makes it harder is not excused.
 
     The noise across the canary's gradient is known to 1.6 % here, and 0.4 is far off.

@@ -163,7 +163,7 @@ def test_curves_tell_more_than_epsilon_and_delta():
     ],
 )
 def test_the_familys_curve_is_the_accountants_and_never_above_it(claim):
-    """Below it the attacker is rated too strong, which costs power and no truth."""
+    """Below it the adversary is rated too strong, which costs power and no truth."""
     miss_rate = ClaimFamily(claim, 1e-5).miss_rate(1.0)
     alphas = np.linspace(0.02, 0.98, 25)
     ours = np.array([miss_rate(alpha) for alpha in alphas])

@@ -30,7 +30,7 @@ def audit(request, two_classes):
 
 
 def test_the_lines_are_the_claim_and_the_attack(audit, pyplot):
-    """At every threshold, the attacker's errors are counted from the scores."""
+    """At every threshold, the adversary's errors are counted from the scores."""
     display = AuditDisplay(audit)
     assert display.plot() is display
     alphas, betas = display.claim_line_.get_data()

@@ -254,7 +254,7 @@ def test_the_textbooks_number_of_steps_is_where_its_curve_meets_the_budget(pyplo
         assert within <= 5.0 < beyond
 
 
-def test_a_run_whose_first_step_is_too_dear_says_so(pyplot):
+def test_a_run_whose_first_step_is_too_costly_says_so(pyplot):
     """It meets the budget nowhere."""
     display = draw_budget(None)
     assert display.n_steps_within_budget["noise 0.5"] == 0
@@ -368,7 +368,7 @@ def test_profiles_are_evaluated_where_they_are_asked_for(pyplot):
 
 
 def test_no_noise_is_no_protection(pyplot):
-    """Delta is 1 everywhere, and the attacker never misses."""
+    """Delta is 1 everywhere, and the adversary never misses."""
     display = PrivacyProfileDisplay.from_mechanisms(SubsampledGaussian(0.0, 0.1, 5), delta=DELTA)
     assert set(display.lines_["mechanism"].get_ydata()) == {1.0}
     display.plot(kind="trade_off")
@@ -394,6 +394,51 @@ def test_what_released_nothing_noisy_has_no_profile(two_classes, pyplot):
     fitted = BoundedScaler(bounds=(-4, 4)).fit(*two_classes)
     with pytest.raises(ValueError, match="nothing noisy"):
         PrivacyProfileDisplay.from_estimator(fitted)
+
+
+@pytest.mark.parametrize("spoil", ["kept callback", "ended early"])
+def test_what_a_callback_touched_has_no_finite_epsilon_in_any_drawing(
+    spoil, fits, two_classes, pyplot
+):
+    """The statement says that no promise covers it, and no drawing says otherwise."""
+    fitted = fits[0]
+    if spoil == "kept callback":
+        fitted._skl_callbacks = [object()]
+    else:
+        fitted.n_steps_ -= 2
+    assert privacy_statement(fitted).epsilon == math.inf
+    for display in (BudgetCurveDisplay, PrivacyProfileDisplay):
+        with pytest.raises(PrivacyError, match=r"no epsilon to draw.*callback"):
+            display.from_estimator(fitted)
+    path = TrainingPathDisplay.from_estimator({"spoilt": fitted}, *two_classes)
+    labels = [text.get_text() for text in path.ax_.get_legend().get_texts()]
+    assert labels == ["spoilt (no promise)"]
+    with pytest.raises(PrivacyError, match=r"no epsilon to draw.*callback"):
+        path.plot(against="epsilon")
+
+
+@pytest.mark.parametrize("spoil", ["kept callback", "ended early"])
+def test_accuracies_of_what_a_callback_touched_stand_at_no_promise(
+    spoil, two_classes, monkeypatch, pyplot
+):
+    """Though each fit of the private class alone has a finite `epsilon_`."""
+    fit = DPSGDClassifier.fit
+
+    def spoilt(self, X, y):
+        fit(self, X, y)
+        if spoil == "kept callback":
+            self._skl_callbacks = [object()]
+        else:
+            self.n_steps_ -= 1
+        return self
+
+    monkeypatch.setattr(DPSGDClassifier, "fit", spoilt)
+    display = PrivacyAccuracyDisplay.from_estimator(
+        DPSGDClassifier(), *two_classes, epsilons=[1.0], n_repeats=1, cv=2, non_private=None
+    )
+    assert set(display.not_covered) == {"DPSGDClassifier"}
+    assert "No promise holds for DPSGDClassifier" in display.note_.get_text()
+    assert display.ax_.get_xlabel().startswith("Epsilon asked for")
 
 
 # Training paths
