@@ -99,3 +99,23 @@ def test_importing_skdp_brings_nothing_optional():
         for c in (code, plain)
     )
     assert ours == theirs
+
+
+def code_lines(path):
+    """Lines of a file without its docstrings."""
+    text = path.read_text(encoding="utf-8")
+    with_docstrings = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = sum(
+        node.body[0].end_lineno - node.body[0].lineno + 1
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, with_docstrings) and ast.get_docstring(node) is not None
+    )
+    return len(text.splitlines()) - docstrings
+
+
+def test_no_file_is_long_and_no_two_have_one_name():
+    """A file is one idea, and its name says which."""
+    longest = max(MODULES, key=code_lines)
+    assert code_lines(longest) <= 400, longest
+    names = [path.name for path in MODULES if path.name != "__init__.py"]
+    assert len(names) == len(set(names))

@@ -8,6 +8,7 @@ moment leaves either the old text or the new one.
 
 import contextlib
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -92,32 +93,38 @@ class LockedFile:
 
     def write(self, text: str) -> None:
         """Put another text in its place; for those who hold the lock."""
-        draft = self._beside(".new")
-        with open(draft, "w", encoding="utf-8", newline="\n") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        if self.exists():
-            shutil.copymode(self.path, draft)
-        if not self._is_own(self._handle) or self._identity() != self._read_as:
-            raise PrivacyError(
-                f"the lock beside {str(self.path)!r} was deleted while it was held, or the file "
-                "was changed without it: nothing was recorded. Leave the .lock file where it is, "
-                "and try again"
-            )
-        os.replace(draft, self.path)
+        # Nobody else writes in it, also where somebody else holds a lock of the same name.
+        draft = self._beside(f".{secrets.token_hex(4)}.new")
+        try:
+            with open(draft, "x", encoding="utf-8", newline="\n") as handle:
+                handle.write(text)
+                handle.flush()
+                os.fsync(handle.fileno())
+            if self.exists():
+                shutil.copymode(self.path, draft)
+            if not self._is_own(self._handle) or self._identity() != self._read_as:
+                raise PrivacyError(
+                    f"the lock beside {str(self.path)!r} was deleted while it was held, or the "
+                    "file was changed without it: nothing was recorded. Leave the .lock file where "
+                    "it is, and try again"
+                )
+            os.replace(draft, self.path)
+        finally:
+            draft.unlink(missing_ok=True)
         self._read_as = self._identity()
         _sync_folder(self.path.parent)
 
     def _try_to_open(self) -> IO[bytes] | None:
         """The lock, held; None where another one holds it."""
-        handle = open(self._beside(".lock"), "a+b")  # noqa: SIM115
-        if _try_to_lock(handle):
-            if self._is_own(handle):
-                return handle
-            _unlock(handle)
-        handle.close()
-        return None
+        with contextlib.ExitStack() as closing:
+            handle = closing.enter_context(open(self._beside(".lock"), "a+b"))
+            if not _try_to_lock(handle):
+                return None
+            if not self._is_own(handle):
+                _unlock(handle)
+                return None
+            closing.pop_all()
+            return handle
 
     def _is_own(self, handle: IO[bytes]) -> bool:
         """Whether the file of a lock is still the one that others will find."""

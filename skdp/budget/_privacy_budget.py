@@ -273,9 +273,13 @@ class PrivacyBudget:
         fit_id : str
             As it was entered.
         """
-        self._change(
-            lambda ledger: ledger.with_records(_in_state(ledger.entries[fit_id], "fitted"))
-        )
+
+        def ended(ledger: Ledger) -> Ledger:
+            if fit_id not in ledger.entries:
+                raise PrivacyError(f"fit_id={fit_id!r} was never entered in this ledger")
+            return ledger.with_records(_in_state(ledger.entries[fit_id], "fitted"))
+
+        self._change(ended)
 
     def reserve(
         self,
@@ -616,6 +620,10 @@ class PrivacyBudget:
             why = ledger.why_not_of_one_kind(unit, entry.unit_name, entry.n)
             if why is not None and entry.mechanisms and entry.state != "reserved":
                 raise PrivacyError(f"{entry.name} cannot be on this budget: {why}")
+            if entry.key in ledger.entries:
+                raise PrivacyError(
+                    f"fit_id={entry.key!r} is entered already: every fit needs a mark of its own"
+                )
             longer = ledger.with_records(entry)
             if not longer.is_within_budget():
                 raise BudgetExhaustedError(refusal(entry, ledger))

@@ -44,21 +44,21 @@ def first_releases(
     intercept : ndarray of shape (n_outputs,), or 0.0
         Where to start.
     """
-    intercept, lead = 0.0, 0.0
+    intercept, margin = 0.0, 0.0
     if plan.class_counts is not None:
         noise = streams.open("class counts", "noise")
         counts = noisy_counts(codes, plan.class_counts, noise, units=units)
         shares = class_shares(counts, plan.class_counts, plan.gradient.n_rows)
-        intercept, lead = intercept_of(shares), majority_margin(shares)
+        intercept, margin = intercept_of(shares), majority_margin(shares)
     if plan.scale_is_given:
-        return plan.adapted(scale=1.0, unit_scale=1.0, lead=lead), intercept
+        return plan.adapted(scale=1.0, unit_scale=1.0, margin=margin), intercept
     norm = _released_norm(plan, plan.norm_counts, X, streams.open("norm counts", "noise"), units)
     unit_norm = norm
     if units is not None:
         noise = streams.open("unit norm counts", "noise")
         unit_norm = _released_norm(plan, plan.unit_norm_counts, X, noise, units, of_units=True)
     root = math.sqrt(X.shape[1])
-    return plan.adapted(scale=norm / root, unit_scale=unit_norm / root, lead=lead), intercept
+    return plan.adapted(scale=norm / root, unit_scale=unit_norm / root, margin=margin), intercept
 
 
 def _released_norm(

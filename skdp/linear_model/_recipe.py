@@ -159,7 +159,7 @@ def calibrated_hyperparameters(
     )
 
 
-def slower_with_a_majority(signal: float, lead: float) -> float:
+def slower_with_a_majority(signal: float, margin: float) -> float:
     """Factor on the rate: below 1 only where one class dominates and the signal is small.
 
     There the weights carry little but noise, and predicting the larger class, which the
@@ -169,10 +169,10 @@ def slower_with_a_majority(signal: float, lead: float) -> float:
     ----------
     signal : float
         As in `Hyperparameters`.
-    lead : float
+    margin : float
         Share of the largest class minus that of the second, as released.
     """
-    return 1.0 if math.isinf(signal) else signal / (signal + 2.0 * lead)
+    return 1.0 if math.isinf(signal) else signal / (signal + 2.0 * margin)
 
 
 def textbook_hyperparameters(

@@ -102,7 +102,7 @@ class TrainingPlan:
         """How many of the last iterates are averaged after `n_steps` steps."""
         return max(1, math.ceil(n_steps * self.averaged_share))
 
-    def adapted(self, *, scale: float, unit_scale: float, lead: float) -> "TrainingPlan":
+    def adapted(self, *, scale: float, unit_scale: float, margin: float) -> "TrainingPlan":
         """The plan after the first releases: threshold and rate in the units of the rows.
 
         A unit's gradient is the sum over its rows, so the threshold follows the units. The
@@ -117,7 +117,7 @@ class TrainingPlan:
             Typical size of an entry of a row, as released.
         unit_scale : float
             Typical norm of a unit over the root of the number of columns; `scale` for rows.
-        lead : float
+        margin : float
             Share of the largest class minus that of the second, as released.
         """
         gradient = dataclasses.replace(
@@ -127,7 +127,7 @@ class TrainingPlan:
         )
         rate = self.learning_rate
         if not self.rate_is_given:
-            rate *= slower_with_a_majority(self.signal, lead)
+            rate *= slower_with_a_majority(self.signal, margin)
             rate /= scale * unit_scale
             rate = within_penalty(rate, self.alpha)
         return dataclasses.replace(self, gradient=gradient, learning_rate=rate)

@@ -1,4 +1,4 @@
-"""NoisyGradient: sample, clip, sum, add noise once. The door out of the vault.
+"""NoisyGradient: sample, clip, sum, add noise once, and release.
 
 What it returns is the Gaussian mechanism on a Poisson sample of the rows (Abadi et al. 2016, "Deep
 learning with differential privacy"); by the post-processing theorem, nothing that is computed

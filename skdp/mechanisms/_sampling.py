@@ -1,7 +1,7 @@
 """Poisson sampling: which rows take part in which step.
 
 Every row is drawn into every batch independently with probability `sample_rate`. The draws of a
-block of steps are one sequence of `n_rows * steps` coin flips, and the gap between two heads is
+block of steps are one sequence of `n_rows * steps` coin flips, and the wait between two heads is
 geometric, so rows that are not drawn cost nothing.
 """
 
@@ -76,11 +76,11 @@ def _bernoulli_heads(n_flips: int, rate: float, source: RandomSource) -> np.ndar
     last = -1
     pieces = []
     while last < n_flips:
-        gaps = source.exponential(n_draws)
-        gaps *= tails_scale
-        # A gap past the end is as good as one that just reaches it, and stays an exact integer.
-        np.minimum(gaps, n_flips, out=gaps)
-        positions = gaps.astype(np.int64)
+        waits = source.exponential(n_draws)
+        waits *= tails_scale
+        # A wait past the end is as good as one that just reaches it, and stays an exact integer.
+        np.minimum(waits, n_flips, out=waits)
+        positions = waits.astype(np.int64)
         positions += 1
         positions[0] += last
         np.cumsum(positions, out=positions)

@@ -1,7 +1,7 @@
 """Clipped gradient sums where a unit of privacy has several rows.
 
 The gradients of a unit's rows are added up, and the sum is clipped as one vector: what a person
-adds to a step is bounded however many rows he has (McMahan, Ramage, Talwar and Zhang 2018,
+adds to a step is bounded however many rows they have (McMahan, Ramage, Talwar and Zhang 2018,
 "Learning differentially private recurrent language models"). The sum of a unit is no outer product,
 so it is formed, a piece of units at a time.
 
@@ -96,7 +96,7 @@ class UnitGradient:
         Returns
         -------
         n_clipped : int
-            Units whose gradient was longer than the threshold. Not noisy: never leaves the vault.
+            Units whose gradient was longer than the threshold. Not noisy: never leaves the trusted code.
         """
         n_outputs = self._loss.n_outputs
         weights, total = weights.reshape(-1, n_outputs), total.reshape(-1, n_outputs)

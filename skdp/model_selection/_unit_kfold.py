@@ -14,7 +14,7 @@ __all__ = ["UnitKFold"]
 class UnitKFold(BaseCrossValidator):
     """K-fold splitter over units of privacy: all rows of a person are in one fold.
 
-    With a splitter by rows, a person's rows are spread over the folds, so he is in every training
+    With a splitter by rows, a person's rows are spread over the folds, so they are in every training
     set; and a splitter that balances group sizes, such as `GroupKFold`, moves thousands of other
     rows when one person leaves. Here each unit's fold comes from a random permutation of the public
     unit ids:

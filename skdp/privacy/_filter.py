@@ -1,7 +1,7 @@
 r"""A privacy filter: may one more release, chosen after looking at the last ones, still be made?
 
 Composition theorems price releases that were all chosen in advance. Somebody who works with data
-chooses each release after seeing the last, and stops when he likes; a rule must then hold at every
+chooses each release after seeing the last, and stops at will; a rule must then hold at every
 step, and not every bound survives that. This filter counts in several ways side by side. Each way
 charges a release a number that is known before it is made, has a limit, and owns a share of
 delta; orders, limits and shares are fixed before the first release, and the shares add up to one.

@@ -45,7 +45,7 @@ _MAX_WINDOW = 2_700_000
 # How often a grid that was too coarse, or cut too early, is replaced.
 _MAX_ROUNDS = 6
 
-Gap = Callable[[Tilt], float]
+Excess = Callable[[Tilt], float]
 
 
 class _Side(NamedTuple):
@@ -64,7 +64,7 @@ class _Side(NamedTuple):
 class _Question(NamedTuple):
     """Where to read a composed loss, and what."""
 
-    gap: Gap  # vanishes at the tilt for reading there
+    excess: Excess  # vanishes at the tilt for reading there
     read: Callable[[ComposedLoss], Reading | None]
     asks_epsilon: bool  # so that a fraction of epsilon is as good as a fraction of delta
 
@@ -110,15 +110,15 @@ class Direction:
         """
         goal = math.log(delta)
 
-        def gap(tilted: Tilt) -> float:
+        def excess(tilted: Tilt) -> float:
             # Where delta exceeds the total variation distance, look at epsilon 0.
             return max(tilted.log_delta - goal, -tilted.epsilon * tilted.order)
 
         laws = self._laws(self._tail(delta))
-        best = tilt_for(laws, gap)
+        best = tilt_for(laws, excess)
         if best.epsilon > (1 - TOLERANCE) * self._supremum:
             return self._supremum
-        question = _Question(gap, lambda composed: composed.epsilon(delta), asks_epsilon=True)
+        question = _Question(excess, lambda composed: composed.epsilon(delta), asks_epsilon=True)
         reading = self._answer(question, best, laws)
         epsilon = self._supremum if reading is None else min(reading.epsilon, self._supremum)
         if epsilon > 0 and self._is_coarse(reading, best, laws):
@@ -135,7 +135,7 @@ class Direction:
         if self._supremum < math.inf:
             # Delta falls with epsilon; closer to the supremum the lattice would be too fine.
             epsilon = min(epsilon, (1 - TOLERANCE) * self._supremum)
-        best, gap = _aim(self._laws(self._tail(_LEAST_DELTA)), epsilon)
+        best, excess = _aim(self._laws(self._tail(_LEAST_DELTA)), epsilon)
         if best.mean - epsilon > 40 and best.variance * best.order**2 < 1e-4:
             # All but a trifle of the loss is far above.
             return 1.0
@@ -144,7 +144,7 @@ class Direction:
         is_reached = best.log_delta > math.log(_LEAST_DELTA) and best.epsilon > 0.999 * epsilon
         if not is_reached and epsilon >= self.epsilon(_LEAST_DELTA):
             return _LEAST_DELTA
-        question = _Question(gap, lambda composed: composed.delta(epsilon), asks_epsilon=False)
+        question = _Question(excess, lambda composed: composed.delta(epsilon), asks_epsilon=False)
         tail = self._tail(math.exp(min(best.log_delta, 0.0)))
         for _ in range(_MAX_ROUNDS):
             laws = self._laws(tail)
@@ -182,8 +182,8 @@ class Direction:
             # A law with a heavy tail can mislead the saddle point, which describes only the
             # tail then. What was read says what it takes to read there.
             if abs(reading.epsilon - best.epsilon) > 0.02 * reading.epsilon:
-                best, gap = _aim(laws, reading.epsilon, best.order)
-                question = question._replace(gap=gap)
+                best, excess = _aim(laws, reading.epsilon, best.order)
+                question = question._replace(excess=excess)
             needed = self._spacing(laws, best, reading.demand)
             if needed > 0.7 * spacing:
                 return reading
@@ -231,7 +231,7 @@ class Direction:
             lattices.append(self._side.lattice(step, low, high, spacing))
         bounds = [lattice_law(lattice) for lattice in lattices]
         # A lattice is a little wider than the law it stands for, and so is its best tilt.
-        order = tilt_for(bounds, question.gap, best.order).order
+        order = tilt_for(bounds, question.excess, best.order).order
         for factor in (1.0, 0.7, 1.4, 0.3, 3.0):
             tilted = tilt(bounds, factor * order)
             window = Window.around(lattices, tilted)
@@ -253,10 +253,10 @@ def _geometric_loss(
     return GeometricLoss([Step(part) for part in parts], removes, reach)
 
 
-def _aim(laws: Sequence[Law], epsilon: float, guess: float | None = None) -> tuple[Tilt, Gap]:
-    """The tilt to read at `epsilon` with, and the gap that vanishes at it."""
+def _aim(laws: Sequence[Law], epsilon: float, guess: float | None = None) -> tuple[Tilt, Excess]:
+    """The tilt to read at `epsilon` with, and the excess that vanishes at it."""
 
-    def gap(tilted: Tilt) -> float:
+    def excess(tilted: Tilt) -> float:
         return epsilon - tilted.epsilon
 
-    return tilt_for(laws, gap, guess), gap
+    return tilt_for(laws, excess, guess), excess

@@ -5,7 +5,9 @@ of a class exists only where its module does, so nothing need be imported here.
 """
 
 import sys
+from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -67,12 +69,16 @@ def parts_inside(thing: Any) -> Iterator[Any]:
         if getattr(type(part), "_holds_no_parts", False):
             continue
         if isinstance(part, dict):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple | set | frozenset):
+            waiting.extend((*part.keys(), *part.values()))
+        elif isinstance(part, list | tuple | set | frozenset | deque):
             waiting.extend(part)
         elif isinstance(part, np.ndarray):
             waiting.extend(part.ravel().tolist() if part.dtype == object else ())
+        elif isinstance(part, partial):
+            waiting.extend((part.func, part.args, part.keywords))
         waiting.extend(getattr(part, "__dict__", {}).values())
+        slots = (name for kind in type(part).__mro__ for name in vars(kind).get("__slots__", ()))
+        waiting.extend(getattr(part, name, None) for name in slots if isinstance(name, str))
 
 
 def _class_at(place: str) -> Any:

@@ -50,7 +50,7 @@ def test_counts_are_released_before_the_first_step_where_noise_is_calibrated():
     plan = plan_of(n_classes=3)
     classes, norms, steps = plan.mechanisms
     assert plan.class_counts == count_plan(3, plan.class_counts.noise_multiplier, centred=True)
-    assert plan.norm_counts.n_bins == len(NORM_EXPONENTS)
+    assert plan.norm_counts.size == len(NORM_EXPONENTS)
     assert (classes, norms) == (plan.class_counts.mechanism, plan.norm_counts.mechanism)
     assert steps == plan.gradient.mechanism
     assert get_epsilon(steps, plan.delta) < plan.epsilon
@@ -81,13 +81,13 @@ def test_nothing_is_paid_for_counts_that_would_drown():
 def test_releases_adapt_threshold_and_rate_and_nothing_that_costs():
     """Sample rate, noise multiplier and steps are fixed before the first release."""
     plan = plan_of()
-    adapted = plan.adapted(scale=100.0, unit_scale=100.0, lead=0.5)
+    adapted = plan.adapted(scale=100.0, unit_scale=100.0, margin=0.5)
     assert adapted.mechanisms == plan.mechanisms
     assert adapted.epsilon == plan.epsilon
     assert adapted.gradient.clip_threshold == 100 * plan.gradient.clip_threshold
     assert adapted.gradient.intercept_column == 100.0
     assert adapted.learning_rate < plan.learning_rate / 100**2
-    given = plan_of(learning_rate=0.25).adapted(scale=1.0, unit_scale=1.0, lead=0.5)
+    given = plan_of(learning_rate=0.25).adapted(scale=1.0, unit_scale=1.0, margin=0.5)
     assert given.learning_rate == 0.25
 
 

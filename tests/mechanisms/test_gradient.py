@@ -1,4 +1,4 @@
-"""NoisyGradient: what leaves the vault is the noisy sum that the plan describes."""
+"""NoisyGradient: what it releases is the noisy sum that the plan describes."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The door: what is released is on the grid, and its noise is the source's, whatever the sum."""
+"""What is released is on the grid, and its noise is the source's, whatever the sum."""
 
 import math
 

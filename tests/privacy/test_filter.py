@@ -198,10 +198,10 @@ def test_what_remains_is_admitted_and_hardly_more_is(epsilon, delta, before):
 
 
 def worst_delta(oracles, epsilon, mu_limit, admits, part, rate):
-    """Delta of somebody who picks his second release by the first one's privacy loss.
+    """Delta of somebody who picks the second release by the first one's privacy loss.
 
     The first is a full batch that takes a part of the limit of mu^2, so its loss is normal. For
-    every value of it he takes the worse of two: the largest Gaussian that the limit leaves, and one
+    every value of it they take the worse of two: the largest Gaussian that the limit leaves, and one
     sampled step with the least noise that `admits` allows. Their deltas are exact, at what is left
     of epsilon.
     """

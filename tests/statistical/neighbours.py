@@ -5,7 +5,7 @@ before it released. So the first run is recorded, and in the second run every re
 the first one released, while the sum that it would have released is kept. Then the sums differ by
 what one row adds, at most their sensitivity, and everything else that leaves is equal.
 
-The neighbour is the same table with some rows left out *inside the vault*: they are never drawn
+The neighbour is the same table with some rows left out *inside the trusted code*: they are never drawn
 and never counted, and n stays. What stands in their place in the table must then not matter, so
 it may be replaced by anything. (Replacing a row without leaving it out would allow the sums to
 move by twice the sensitivity, and would hide a factor of 2.)
@@ -17,7 +17,7 @@ move by twice the sensitivity, and would hide a factor of 2.)
   does not, so the fitted attributes come out different.
 - `random_source`, where every stream of randomness is opened.
 
-How rows are left out is one function for each way into the vault; see `LEAVE_OUT`, to which a new
+How rows are left out is one function for each way into the trusted code; see `LEAVE_OUT`, to which a new
 kind of release adds its own.
 
 For a new estimator::
@@ -146,12 +146,12 @@ class TapedSource:
 
 @dataclasses.dataclass
 class Recording:
-    """A fit, seen from the door of the vault.
+    """A fit, seen from where it releases.
 
     Parameters
     ----------
     series : list of Series
-        Releases, by door and in the order in which the doors were opened.
+        Releases, by name and in the order in which the names were opened.
     sources : list of TapedSource
         Every stream that was opened.
     state : dict or None
@@ -334,7 +334,7 @@ def _visible(recording: Recording) -> dict[str, Any]:
 
 
 class _Recorder:
-    """Listens at the door while a fit runs."""
+    """Listens to the releases while a fit runs."""
 
     def __init__(self, rows: np.ndarray, play: Recording | None):
         self.rows = rows
@@ -357,7 +357,7 @@ class _Recorder:
         self.recording.mechanisms = list(estimator._privacy_releases())
 
     def listen(self, patch: pytest.MonkeyPatch) -> None:
-        """Wrap the door, the ways to it and the streams, as they are now: mutants included."""
+        """Wrap the release, the ways to it and the streams, as they are now: mutants included."""
         open_source, opened, add_noise = (
             _noise.random_source,
             NoisyReleases.__init__,

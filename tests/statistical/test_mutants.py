@@ -55,7 +55,7 @@ def test_the_claims_hold_of_the_code_as_it_is(claim):
 
 
 def noise_divided_by_the_batch_size_twice(patch):
-    """Once in the vault, and once more with the sum."""
+    """Once in the trusted code, and once more with the sum."""
     scale = GradientPlan.noise_scale.fget
     patch.setattr(GradientPlan, "noise_scale", property(lambda p: scale(p) / p.batch_size))
 

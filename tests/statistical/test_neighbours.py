@@ -162,7 +162,7 @@ class Boastful(NormHistogram):
 
 
 class BackDoor(NormHistogram):
-    """Adds noise to a sum that no way into the vault has announced."""
+    """Adds noise to a sum that no way into the trusted code has announced."""
 
     def fit(self, X, y=None):
         noise = Streams(0, "BackDoor").open("sums", "noise")
@@ -183,7 +183,7 @@ def runs_of_transformer(transformer):
 
 
 def test_a_transformer_is_recorded_like_a_classifier():
-    """Whatever releases through the vault's door is."""
+    """Whatever the trusted code releases is."""
     first, others = runs_of_transformer(NormHistogram)
     assert_noise_as_priced(first)
     for other in others:

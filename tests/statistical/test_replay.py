@@ -23,7 +23,7 @@ class NoData:
 
 
 def refit_without_data(params, releases, n_classes, monkeypatch):
-    """Run `fit` with no table anywhere, and with the releases in the place of the vault."""
+    """Run `fit` with no table anywhere, and with the releases in the place of the trusted code."""
     tape = (release.copy() for release in releases)
 
     def validate(estimator, X, y, **checks):
