@@ -118,7 +118,7 @@ class PrivacyBudget:
     >>> model = DPSGDClassifier(epsilon=0.5, budget=budget)
     >>> scores = cross_val_score(model, X, y, cv=3)
     >>> print(f"{budget.share_spent:.0%} spent, {budget.remaining():.1f} remains")
-    27% spent, 1.6 remains
+    26% spent, 1.6 remains
     >>> budget.remaining_fits(DPSGDClassifier(epsilon=0.5), n_rows=569, n_features=30)
     8
     """

@@ -85,7 +85,7 @@ class ClippedGradient:
         Returns
         -------
         n_clipped : int
-            Rows whose gradient was longer than the threshold. Not noisy: never leaves the trusted code.
+            Rows whose gradient was longer than the threshold. Not noisy: it never leaves here.
         """
         all_finite = weights.dot(weights) < self._finite_below
         weights, total = self._by_output(weights), self._by_output(total)

@@ -96,7 +96,7 @@ class UnitGradient:
         Returns
         -------
         n_clipped : int
-            Units whose gradient was longer than the threshold. Not noisy: never leaves the trusted code.
+            Units whose gradient was longer than the threshold. Not noisy: it never leaves here.
         """
         n_outputs = self._loss.n_outputs
         weights, total = weights.reshape(-1, n_outputs), total.reshape(-1, n_outputs)

@@ -14,9 +14,9 @@ __all__ = ["UnitKFold"]
 class UnitKFold(BaseCrossValidator):
     """K-fold splitter over units of privacy: all rows of a person are in one fold.
 
-    With a splitter by rows, a person's rows are spread over the folds, so they are in every training
-    set; and a splitter that balances group sizes, such as `GroupKFold`, moves thousands of other
-    rows when one person leaves. Here each unit's fold comes from a random permutation of the public
+    With a splitter by rows, a person's rows are spread over the folds, so some are in every
+    training set; and a splitter that balances group sizes, such as `GroupKFold`, moves thousands
+    of other rows when one person leaves. Here each unit's fold comes from a random permutation of the public
     unit ids:
 
     - a unit is in one test fold and `n_splits - 1` training sets;

@@ -201,9 +201,9 @@ def worst_delta(oracles, epsilon, mu_limit, admits, part, rate):
     """Delta of somebody who picks the second release by the first one's privacy loss.
 
     The first is a full batch that takes a part of the limit of mu^2, so its loss is normal. For
-    every value of it they take the worse of two: the largest Gaussian that the limit leaves, and one
-    sampled step with the least noise that `admits` allows. Their deltas are exact, at what is left
-    of epsilon.
+    every value of it they take the worse of two: the largest Gaussian that the limit leaves, and
+    one sampled step with the least noise that `admits` allows. Their deltas are exact, at what is
+    left of epsilon.
     """
     first = part * mu_limit
     rest = math.sqrt(mu_limit - first)

@@ -5,9 +5,9 @@ before it released. So the first run is recorded, and in the second run every re
 the first one released, while the sum that it would have released is kept. Then the sums differ by
 what one row adds, at most their sensitivity, and everything else that leaves is equal.
 
-The neighbour is the same table with some rows left out *inside the trusted code*: they are never drawn
-and never counted, and n stays. What stands in their place in the table must then not matter, so
-it may be replaced by anything. (Replacing a row without leaving it out would allow the sums to
+The neighbour is the same table with some rows left out *inside the trusted code*: they are never
+drawn and never counted, and n stays. What stands in their place in the table must then not matter,
+so it may be replaced by anything. (Replacing a row without leaving it out would allow the sums to
 move by twice the sensitivity, and would hide a factor of 2.)
 
 `record` knows no estimator. It looks in two places that every private fit passes:
@@ -17,8 +17,8 @@ move by twice the sensitivity, and would hide a factor of 2.)
   does not, so the fitted attributes come out different.
 - `random_source`, where every stream of randomness is opened.
 
-How rows are left out is one function for each way into the trusted code; see `LEAVE_OUT`, to which a new
-kind of release adds its own.
+How rows are left out is one function for each way into the trusted code; see `LEAVE_OUT`, to which
+a new kind of release adds its own.
 
 For a new estimator::
 
