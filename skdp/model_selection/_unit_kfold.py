@@ -16,8 +16,8 @@ class UnitKFold(BaseCrossValidator):
 
     With a splitter by rows, a person's rows are spread over the folds, so some are in every
     training set; and a splitter that balances group sizes, such as `GroupKFold`, moves thousands
-    of other rows when one person leaves. Here each unit's fold comes from a random permutation of the public
-    unit ids:
+    of other rows when one person leaves. Here each unit's fold comes from a random permutation of
+    the public unit ids:
 
     - a unit is in one test fold and `n_splits - 1` training sets;
     - numbers of units in the folds differ by at most one;
