@@ -65,7 +65,7 @@ def _same_values(fitted: Any, setting: Any) -> bool:
     """Whether two columns hold the same values, missing ones included."""
     fitted, setting = list(np.asarray(fitted)), list(np.asarray(setting))
     return len(fitted) == len(setting) and all(
-        one == other or (one != one and other != other)
+        one is other or one == other or (one != one and other != other)
         for one, other in zip(fitted, setting, strict=True)
     )
 
