@@ -60,6 +60,9 @@ def test_the_quickstart_runs_without_optional_packages_and_reports_what_it_cost(
     # 40 fits had mean 0.917 and standard deviation 0.012; 0.80 is more than nine of those below.
     assert accuracy > 0.80
     assert 0.99 <= epsilon <= 1.0
+    # What was asked before the fit.
+    assert "StandardScaler, DPSGDClassifier): epsilon inf\n" in printed
+    assert "BoundedScaler, DPSGDClassifier): epsilon 1.000\n" in printed
 
 
 @pytest.mark.slow
@@ -154,6 +157,7 @@ def test_the_private_pipeline_page_prices_rows_people_and_the_usual_scaler():
         ("Privacy statement", "DPSGDClassifier"),
         ("No promise", "StandardScaler, DPSGDClassifier"),
     ]
+    assert "\nbefore the fit: epsilon inf\n" in printed
     assert "\nepsilon inf\n" in printed
     read_off = re.findall(r"of the last card: (\d+), as read off: (\d+)", printed)
     assert len(read_off) == 2

@@ -138,9 +138,11 @@ print(privacy_statement(for_people))
 # -------------------
 #
 # Now the usual pipeline: the first one with another scaler. The classifier adds its noise as
-# before.
+# before. A made-up card is enough to find out what such a fit would promise, before it reads one.
 
 usual = make_pipeline(columns, StandardScaler(), DPSGDClassifier(epsilon=1.0))
+plan = privacy_statement(usual, n_rows=len(train), X_sample=np.ones((1, X.shape[1])))
+print(f"before the fit: epsilon {plan.epsilon}")
 usual.fit(X[train], y[train])
 
 usual_statement = privacy_statement(usual)

@@ -25,8 +25,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skdp import DPSGDClassifier
+from skdp import DPSGDClassifier, privacy_statement
 from skdp.preprocessing import BoundedScaler
 
 data = load_breast_cancer()
@@ -43,12 +44,26 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 
 # %%
+# Ask before the fit
+# ------------------
+#
+# `privacy_statement` says what a fit would promise, from public numbers alone. `fit` cannot say it:
+# the classifier is handed scaled rows, and does not see what stands in front of it.
+
+usual = make_pipeline(StandardScaler(), DPSGDClassifier(epsilon=1.0))
+private = make_pipeline(BoundedScaler((low, high)), DPSGDClassifier(epsilon=1.0))
+n_rows, n_features = X_train.shape
+for pipeline in (usual, private):
+    plan = privacy_statement(pipeline, n_rows=n_rows, n_features=n_features)
+    print(f"{plan.subject}: epsilon {plan.epsilon:.3f}")
+
+# %%
 # Fit, score, and read what it cost
 # ---------------------------------
 #
-# Nothing else has to be tuned: what is left at "auto" follows from public numbers.
+# Nothing else has to be tuned: what is left at "auto" follows from public numbers, and from noisy
+# counts that the budget pays for.
 
-private = make_pipeline(BoundedScaler((low, high)), DPSGDClassifier(epsilon=1.0))
 private.fit(X_train, y_train)
 public = make_pipeline(BoundedScaler((low, high)), LogisticRegression())
 public.fit(X_train, y_train)
