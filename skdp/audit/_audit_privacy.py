@@ -279,7 +279,8 @@ def _checked_estimator(estimator: Any) -> DPSGDClassifier:
             f"estimator must be a DPSGDClassifier itself, and {owner} is a subclass, whose own fit "
             "may release other things than the audit attacks: audit the class it comes from"
         )
-    return clone(estimator)
+    # An audit is no fit that anything is promised about, so it is entered nowhere.
+    return clone(estimator).set_params(budget=None)
 
 
 def _check_parameters(

@@ -139,13 +139,17 @@ class Ledger:
         """How many fits used a seed."""
         return sum(entry.is_seeded for entry in self.entries.values())
 
+    def name_of_units(self) -> str | None:
+        """What a unit is, as was said when the ledger was created, or by the first fit."""
+        names = (self.unit_name, *(entry.unit_name for entry in self.entries.values()))
+        return next((name for name in names if name is not None), None)
+
     def why_not_of_one_kind(self, unit: str, unit_name: str | None, n: int | None) -> str | None:
         """Why a fit cannot be on this ledger, since it protects other units; None if it can."""
         if unit != self.unit:
             return f"it protects every single {unit}, and the ledger every single {self.unit}"
         fits = [entry for entry in self.entries.values() if entry.n is not None]
-        names = [self.unit_name, *(entry.unit_name for entry in fits)]
-        ours = next((name for name in names if name is not None), None)
+        ours = self.name_of_units()
         if unit_name is not None and ours is not None and unit_name != ours:
             return f"it protects every single {unit_name}, and the ledger every single {ours}"
         if unit == "row" or unit_name == ours is not None:

@@ -540,7 +540,7 @@ class PrivacyBudget:
 
     def __str__(self) -> str:
         ledger = self._read()
-        who = ledger.unit_name or self.unit
+        who = ledger.name_of_units() or self.unit
         title = (
             f"Privacy budget: epsilon {self.epsilon:.6g} at delta {digits_up(self.delta)}, "
             f"for every single {who}."

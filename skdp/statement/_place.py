@@ -8,7 +8,7 @@ from sklearn.base import OneToOneFeatureMixin, clone
 
 from skdp.statement._known import is_a, is_used, offers_releases
 
-__all__ = ["Place", "after", "is_dropped", "with_columns"]
+__all__ = ["Place", "after", "is_dropped", "n_columns", "with_columns"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,13 @@ def after(step: Any, place: Place) -> Place:
     except Exception:
         # Made-up rows that a step cannot read tell nothing.
         return replace(place, n_features=None, sample=None, behind=type(step).__name__)
-    return replace(place, n_features=out.shape[1], sample=out)
+    return replace(place, n_features=n_columns(out), sample=out, behind=type(step).__name__)
+
+
+def n_columns(rows: Any) -> int | None:
+    """How many columns made-up rows have; None for texts, which have none."""
+    shape = np.shape(rows) if isinstance(rows, list | tuple) else getattr(rows, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
 
 
 def with_columns(place: Place, columns: Any) -> Place:

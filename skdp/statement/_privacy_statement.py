@@ -8,7 +8,7 @@ from skdp.privacy import NoisyPart, PrivacyStatement
 from skdp.privacy._mechanism import check_count, check_delta
 from skdp.statement._account import Account, Fit, totals_that_do_not_hold
 from skdp.statement._known import is_a, is_fitted, is_used, parts_inside
-from skdp.statement._place import Place
+from skdp.statement._place import Place, n_columns
 from skdp.statement._walk import Walk
 
 __all__ = ["fits_of", "planned_fits", "privacy_statement"]
@@ -66,8 +66,8 @@ def privacy_statement(
     unit : {"row", "unit"}, default="row"
         Whether the planned fit is given a `privacy_unit`.
     X_sample : array-like or frame, default=None
-        A few made-up rows, with the columns of the table. They tell how many columns an encoder
-        makes; no private row is needed for that.
+        A few made-up rows, with the columns of the table, or made-up texts. They tell how many
+        columns an encoder makes; no private row is needed for that.
 
     Returns
     -------
@@ -167,14 +167,18 @@ def planned_fits(
     if unit not in ("row", "unit"):
         raise ValueError(f'unit must be "row" or "unit"; got {unit!r}')
     if X_sample is not None:
-        if not hasattr(X_sample, "shape"):
-            raise ValueError("X_sample must be an array or a frame, with a row of made-up values")
-        if n_features not in (None, X_sample.shape[1]):
+        if not hasattr(X_sample, "__len__") or isinstance(X_sample, str):
             raise ValueError(
-                f"n_features={n_features} differs from the columns of X_sample, "
-                f"{X_sample.shape[1]}: give one of them"
+                "X_sample must be a frame, an array or a list, with a few made-up rows; got "
+                f"{type(X_sample).__name__}"
             )
-        n_features = X_sample.shape[1]
+        columns = n_columns(X_sample)
+        if None not in (n_features, columns) and n_features != columns:
+            raise ValueError(
+                f"n_features={n_features} differs from the columns of X_sample, {columns}: give "
+                "one of them"
+            )
+        n_features = n_features if columns is None else columns
     if n_features is not None:
         check_count("n_features", n_features)
     place = Place(n_rows, n_features, n_classes, unit, X_sample)

@@ -86,6 +86,7 @@ def account_of_plan(estimator: Any, path: tuple[str, ...], place: Place) -> Acco
         tuple(releases),
         n=place.n_rows,
         unit=place.unit,
+        unit_name=getattr(estimator, "unit_name", None),
         delta=chosen_delta(getattr(estimator, "delta", "auto"), place.n_rows),
         seed=None if seed is None else _seed_of(estimator, seed),
     )

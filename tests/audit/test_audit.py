@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skdp import DPSGDClassifier, PrivacyWarning
+from skdp import DPSGDClassifier, PrivacyBudget, PrivacyWarning
 from skdp.exceptions import PrivacyError
 from skdp.inspection import audit_privacy
 from skdp.mechanisms._gradient_plan import GradientPlan
@@ -314,3 +314,12 @@ def test_a_claim_of_zero_can_be_audited(two_classes):
     for method, runs in (("one_run", {}), ("many_runs", {"n_runs": 5})):
         audit = audit_privacy(estimator, *two_classes, method=method, random_state=0, **runs)
         assert audit.epsilon_lower == 0.0
+
+
+def test_an_audit_is_entered_in_no_budget(rng):
+    """It attacks training on rows that are kept; nothing of it is promised."""
+    X = rng.normal(size=(60, 3))
+    budget = PrivacyBudget(9.0, 1e-5)
+    audit_privacy(DPSGDClassifier(budget=budget), X, np.arange(60) % 2, random_state=0)
+    assert budget.share_spent == 0.0
+    assert not budget.overspent

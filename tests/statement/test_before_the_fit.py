@@ -138,10 +138,17 @@ def test_made_up_rows_tell_the_columns_behind_an_encoder(rng):
     )
     made = privacy_statement(model.fit(frame, np.arange(N) % 2))
     assert planned.mechanisms == made.mechanisms
+
+
+def test_made_up_texts_tell_the_columns_behind_a_vectorizer():
+    """In a list, an array or a series, as the vectorizer takes them."""
+    pandas = pytest.importorskip("pandas")
     text = make_pipeline(HashingVectorizer(n_features=32), clf())
-    sample = np.array([["two words"]], dtype=object)
+    alone = privacy_statement(clf(), n_rows=N, n_features=32)
+    for texts in (["two words"], np.array(["two words"]), pandas.Series(["two words"])):
+        assert privacy_statement(text, n_rows=N, X_sample=texts).epsilon == alone.epsilon
     with pytest.raises(ValueError, match="X_sample"):
-        privacy_statement(text, n_rows=N, X_sample=sample)
+        privacy_statement(text, n_rows=N, X_sample=np.array([[1.0]]))
 
 
 def test_made_up_rows_enter_no_budget_and_fit_nothing():
@@ -166,6 +173,8 @@ def test_what_protects_rows_cannot_be_planned_for_units():
     assert "protects rows" in planned.not_covered[0].reason
     alone = privacy_statement(clf(), unit="unit", **SIZES)
     assert alone.unit == "unit"
+    named = privacy_statement(clf(unit_name="patient"), unit="unit", **SIZES)
+    assert "for every single patient" in str(named)
     assert math.isfinite(alone.epsilon)
 
 
@@ -188,5 +197,6 @@ def test_wrong_sizes_are_refused_by_name():
             privacy_statement(clf(), **{**SIZES, **wrong})
     with pytest.raises(ValueError, match="differs from the columns of X_sample"):
         privacy_statement(clf(), X_sample=np.ones((1, 2)), **SIZES)
-    with pytest.raises(ValueError, match="X_sample must be an array or a frame"):
-        privacy_statement(clf(), n_rows=N, X_sample=[[1.0]])
+    for wrong in (3, "a text"):
+        with pytest.raises(ValueError, match="X_sample must be a frame, an array or a list"):
+            privacy_statement(clf(), n_rows=N, X_sample=wrong)
