@@ -104,4 +104,4 @@ def summary_lines(ledger: Ledger) -> Iterator[str]:
         "Had all been chosen in advance, they would cost epsilon "
         f"{digits_up(ledger.epsilon_if_fixed())}."
     )
-    yield f"{len(ledger.records)} records; the last has hash {ledger.hashes[-1]}."
+    yield f"The hash of record {len(ledger.records)}, the last: {ledger.hashes[-1]}."

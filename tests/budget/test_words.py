@@ -67,6 +67,6 @@ def test_nothing_of_the_data_is_in_the_ledger(rng):
         for record in content["records"]:
             del record["key"], record["hash"]
         lines = str(budget).splitlines()
-        assert lines.pop().startswith("1 records; the last has hash ")
+        assert lines.pop().startswith("The hash of record 1, the last: ")
         texts.append((json.dumps(content), lines))
     assert texts[0] == texts[1]
