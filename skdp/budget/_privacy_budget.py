@@ -287,7 +287,7 @@ class PrivacyBudget:
         n_rows: int,
         *,
         n_features: int | None = None,
-        n_classes: int = 2,
+        n_classes: int | None = None,
         X_sample: Any = None,
     ) -> str:
         """Record a fit that is about to be made, or refuse it.
@@ -304,8 +304,8 @@ class PrivacyBudget:
             Rows that it will be fitted on; units, where `unit="unit"`.
         n_features : int or None, default=None
             Columns; needed where settings left at "auto" depend on them.
-        n_classes : int, default=2
-            Classes, where the estimator's `classes` does not declare them.
+        n_classes : int or None, default=None
+            Classes, where the estimator's `classes` does not declare them; None is two.
         X_sample : array-like or frame, default=None
             A few made-up rows, which tell how many columns an encoder makes.
 
@@ -442,7 +442,7 @@ class PrivacyBudget:
         n_rows: int,
         *,
         n_features: int | None = None,
-        n_classes: int = 2,
+        n_classes: int | None = None,
         X_sample: Any = None,
     ) -> float:
         """How many more fits of this kind `reserve` would admit.
@@ -585,7 +585,12 @@ class PrivacyBudget:
         self._reserved_here: list[tuple[weakref.ref, str]] = []
 
     def _planned(
-        self, estimator: Any, n_rows: int, n_features: int | None, n_classes: int, X_sample: Any
+        self,
+        estimator: Any,
+        n_rows: int,
+        n_features: int | None,
+        n_classes: int | None,
+        X_sample: Any,
     ) -> tuple[Mechanism, ...]:
         account = planned_fits(
             estimator,

@@ -18,7 +18,7 @@ class Place:
     # Rows, or units where these are protected.
     n_rows: int
     n_features: int | None
-    n_classes: int
+    n_classes: int | None
     unit: str
     # Made-up rows as they arrive here, which tell what is not known.
     sample: Any = None

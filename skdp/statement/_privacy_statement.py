@@ -20,7 +20,7 @@ def privacy_statement(
     delta: float | None = None,
     n_rows: int | None = None,
     n_features: int | None = None,
-    n_classes: int = 2,
+    n_classes: int | None = None,
     unit: str = "row",
     X_sample: Any = None,
 ) -> PrivacyStatement:
@@ -61,8 +61,9 @@ def privacy_statement(
         with `unit="unit"`. A public number.
     n_features : int, default=None
         Number of columns of the planned fit; needed where settings left at "auto" depend on it.
-    n_classes : int, default=2
+    n_classes : int, default=None
         Number of classes of the planned fit, where the estimator's `classes` does not declare them.
+        None is two; an `OneVsRestClassifier`, which fits one model a class, needs it.
     unit : {"row", "unit"}, default="row"
         Whether the planned fit is given a `privacy_unit`.
     X_sample : array-like or frame, default=None
@@ -157,13 +158,14 @@ def planned_fits(
     *,
     n_rows: int,
     n_features: int | None = None,
-    n_classes: int = 2,
+    n_classes: int | None = None,
     unit: str = "row",
     X_sample: Any = None,
 ) -> Account:
     """The noisy fits that `estimator.fit` would make, and its gaps; see `privacy_statement`."""
     check_count("n_rows", n_rows)
-    check_count("n_classes", n_classes)
+    if n_classes is not None:
+        check_count("n_classes", n_classes)
     if unit not in ("row", "unit"):
         raise ValueError(f'unit must be "row" or "unit"; got {unit!r}')
     if X_sample is not None:

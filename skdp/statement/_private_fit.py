@@ -75,7 +75,7 @@ def account_of_plan(estimator: Any, path: tuple[str, ...], place: Place) -> Acco
     releases = estimator._planned_releases(
         n_rows=place.n_rows,
         n_features=place.n_features,
-        n_classes=place.n_classes,
+        n_classes=place.n_classes or 2,
         unit=place.unit,
     )
     if releases is None:

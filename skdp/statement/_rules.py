@@ -156,6 +156,8 @@ def _names_used(meta: Any) -> Iterable[str]:
 def _one_vs_rest(meta: Any, place: Place | None) -> Iterable[Part]:
     if place is None:
         return (Part("estimators_", part) for part in meta.estimators_)
+    if place.n_classes is None:
+        raise ValueError(f"{type(meta).__name__} fits one model a class: give n_classes")
     n_members = 1 if place.n_classes == 2 else place.n_classes
     inside = replace(place, n_classes=2)
     return (Part("estimators_", meta.estimator, inside, is_cloned=True) for _ in range(n_members))

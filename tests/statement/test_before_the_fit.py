@@ -96,7 +96,7 @@ def test_what_is_covered_can_be_reserved_at_the_figure_of_the_plan(data, model):
 
 def test_two_classes_make_one_against_the_rest():
     """scikit-learn fits a single member then."""
-    planned = privacy_statement(OneVsRestClassifier(clf()), n_rows=N, n_features=3)
+    planned = privacy_statement(OneVsRestClassifier(clf()), **{**SIZES, "n_classes": 2})
     assert planned.parts[0].n_fits == 1
     assert privacy_statement(OneVsRestClassifier(clf()), **SIZES).parts[0].n_fits == 3
 
@@ -112,6 +112,8 @@ def test_a_size_that_is_needed_is_asked_for_by_name():
     ):
         with pytest.raises(ValueError, match=f"which {type(step).__name__} changes: give X_sample"):
             privacy_statement(make_pipeline(step, clf()), n_rows=N, n_features=3)
+    with pytest.raises(ValueError, match="give n_classes"):
+        privacy_statement(OneVsRestClassifier(clf()), n_rows=N, n_features=3)
     with pytest.raises(ValueError, match="n_rows is needed beside them"):
         privacy_statement(clf(), n_features=3)
 
