@@ -273,6 +273,7 @@ _RULES = {
         left=(
             *("transformers_", "sparse_output_", "output_indices_", "_columns", "_remainder"),
             *("_transformer_to_input_indices", "_n_features", "_name_to_fitted_passthrough"),
+            "_transformers_feature_names_out",
         ),
     ),
     "sklearn.ensemble.VotingClassifier": Rule(

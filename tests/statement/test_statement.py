@@ -773,3 +773,25 @@ def test_a_statement_reads_no_row_and_changes_nothing(data):
     search = GridSearchCV(clf(), {"alpha": [0.0, 0.1]}, cv=KFold(3, shuffle=True)).fit(*data)
     first = privacy_statement(search)
     assert privacy_statement(search) == first
+
+
+@pytest.mark.parametrize("form", ["default", "pandas"])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_table_of_mixed_columns_is_covered_in_every_form_of_output(rng, form, n_jobs):
+    """As people write it; fits leave other attributes behind for frames and worker processes."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": rng.normal(size=N), "fee": rng.normal(size=N)})
+    frame["region"] = rng.choice(["n", "s"], N)
+    filled = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+    codes = OneHotEncoder(categories=[["n", "s"]], handle_unknown="ignore", sparse_output=False)
+    columns = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(BoundedScaler((-9, 9)), filled), ["age"]),
+            ("sizes", make_pipeline(BoundedScaler((-9, 9)), DPMaxAbsScaler(0.3)), ["fee"]),
+            ("codes", codes, ["region"]),
+        ],
+        n_jobs=n_jobs,
+    ).set_output(transform=form)
+    model = make_pipeline(columns, clf()).fit(frame, np.arange(N) % 2)
+    assert names(privacy_statement(model)) == []
+    assert [part.n_fits for part in privacy_statement(model).parts] == [1, 1]
