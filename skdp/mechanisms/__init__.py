@@ -1,6 +1,6 @@
 """How rows become noisy numbers: the only code trusted with rows.
 
-Exports nothing, and its paths may change: the estimators are the public way in.
+Exports nothing, and its paths may change: what users import are the estimators.
 """
 
 __all__: list[str] = []

@@ -55,6 +55,7 @@ def noisy_counts(
         Noisy, so perhaps negative.
     """
     counts = _counts(bins, plan.size, units)
+    # Uncentred, a row adds exactly 1; only centring makes it shorter.
     if plan.sensitivity < 1.0:
         counts -= counts.sum() / plan.size
     return release_sum(counts, plan, source)

@@ -242,7 +242,7 @@ def _dense_norms(piece: np.ndarray) -> np.ndarray:
     """Row norms; rows whose squares overflow or vanish are divided by their largest entry.
 
     The order of each sum depends on the number of columns alone, neither on how the array is laid
-    out nor on the other rows: the clip and the bins of a histogram hang on the last bit.
+    out nor on the other rows: the clip and the bins of a histogram depend on the last bit.
     """
     piece = np.ascontiguousarray(piece)
     with np.errstate(over="ignore", under="ignore"):

@@ -163,7 +163,7 @@ def _lengths(coefs: list, intercepts: np.ndarray) -> np.ndarray:
     """L2 norm of each unit's gradient.
 
     Added up output by output, in an order that does not depend on how many units there are: whether
-    a unit is clipped hangs on the last bit.
+    a unit is clipped depends on the last bit.
     """
     squares = np.zeros(intercepts.shape[1])
     for intercept in intercepts:

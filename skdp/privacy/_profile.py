@@ -1,4 +1,4 @@
-"""What can an attacker do? The whole privacy curve, in three currencies.
+"""What can an adversary do? The whole privacy curve, in three currencies.
 
 All of it follows from delta as a function of epsilon, the larger of both directions, which bounds
 every attack that tries to tell whether a row took part.
@@ -60,7 +60,7 @@ def privacy_profile(
 def trade_off_curve(
     mechanism: Mechanism | Sequence[Mechanism], alphas: float | npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
-    """Return the smallest miss rate of an attacker at each false-alarm rate.
+    """Return the smallest miss rate of an adversary at each false-alarm rate.
 
     No test that tells from everything released whether a row took part, and raises a false alarm
     with probability `alpha`, misses less often. The curve is the lower convex envelope of both
@@ -77,7 +77,7 @@ def trade_off_curve(
     Returns
     -------
     betas : ndarray with the shape of `alphas`
-        Miss rates, never above the true ones: the attacker is rated too strong rather than too
+        Miss rates, never above the true ones: the adversary is rated too strong rather than too
         weak.
 
     Examples
@@ -140,7 +140,7 @@ def _numbers(name: str, values: float | npt.ArrayLike) -> npt.NDArray[np.float64
 
 
 def membership_advantage(mechanism: Mechanism | Sequence[Mechanism]) -> float:
-    """Return how much better than guessing an attacker can tell whether a row took part.
+    """Return how much better than guessing an adversary can tell whether a row took part.
 
     The largest difference between the rates of true and of false alarms; the best accuracy on
     even odds is ``(1 + advantage) / 2``. It is delta at epsilon 0, the total variation distance.

@@ -34,8 +34,8 @@ def weaknesses(epsilon: float, delta: float, n: int, *, unit: str = "row") -> li
     found = []
     if epsilon > 10.0:
         found.append(
-            f"epsilon_ is {epsilon:.4g}: above 10 the guarantee says little about what an attacker "
-            "can learn; lower epsilon, or raise the noise"
+            f"epsilon_ is {epsilon:.4g}: above 10 the guarantee says little about what an "
+            "adversary can learn; lower epsilon, or raise the noise"
         )
     if delta >= 1.0 / n:
         found.append(

@@ -303,10 +303,10 @@ def _log_interval(u: Floats) -> tuple[Floats, Floats]:
     larger = np.maximum(tails[:-1], tails[1:])
     smaller = np.minimum(tails[:-1], tails[1:])
     straddles = (u[:-1] < 0) & (u[1:] > 0)
-    gap = np.where(
+    difference = np.where(
         straddles, 1 - np.exp(tails[:-1]) - np.exp(tails[1:]), -np.expm1(smaller - larger)
     )
     scale = 8 * _UNIT * (2 - larger + np.exp(smaller - larger) * -smaller)
     with np.errstate(divide="ignore"):
-        log_mass = np.log(gap) + np.where(straddles, 0.0, larger)
-    return log_mass, np.minimum(scale / np.maximum(gap, _UNIT), 1.0)
+        log_mass = np.log(difference) + np.where(straddles, 0.0, larger)
+    return log_mass, np.minimum(scale / np.maximum(difference, _UNIT), 1.0)

@@ -138,36 +138,40 @@ def tilt(laws: Sequence[Law], order: float) -> Tilt:
     return Tilt(order, log_moment, mean, variance)
 
 
-def tilt_for(laws: Sequence[Law], gap: Callable[[Tilt], float], guess: float | None = None) -> Tilt:
-    """The tilt at which `gap`, which falls as the order grows, vanishes."""
+def tilt_for(
+    laws: Sequence[Law], excess: Callable[[Tilt], float], guess: float | None = None
+) -> Tilt:
+    """The tilt at which `excess`, which falls as the order grows, vanishes."""
 
-    def gap_at(log_order: float) -> float:
-        return gap(tilt(laws, math.exp(log_order)))
+    def excess_at(log_order: float) -> float:
+        return excess(tilt(laws, math.exp(log_order)))
 
     reach = 0.1
     if guess is None:
         untilted = tilt(laws, 0.0)
         # Small deltas lie a few standard deviations out.
         guess, reach = 3 / (math.sqrt(untilted.variance) + abs(untilted.mean) + 1e-300), 0.8
-    low, high = _bracket(gap_at, math.log(guess), reach)
+    low, high = _bracket(excess_at, math.log(guess), reach)
     if low < high:
-        low = brentq(gap_at, low, high, xtol=1e-2, rtol=1e-12)
+        low = brentq(excess_at, low, high, xtol=1e-2, rtol=1e-12)
     return tilt(laws, math.exp(low))
 
 
-def _bracket(gap_at: Callable[[float], float], centre: float, reach: float) -> tuple[float, float]:
-    """Ends between which `gap_at` changes its sign, or one end twice if it does not."""
+def _bracket(
+    excess_at: Callable[[float], float], centre: float, reach: float
+) -> tuple[float, float]:
+    """Ends between which `excess_at` changes its sign, or one end twice if it does not."""
     low, high = centre, centre
-    if gap_at(centre) < 0:
+    if excess_at(centre) < 0:
         low -= reach
-        while gap_at(low) < 0:
+        while excess_at(low) < 0:
             reach *= 2
             high, low = low, low - reach
             if centre - low > _FARTHEST:
                 return low, low
     else:
         high += reach
-        while gap_at(high) > 0:
+        while excess_at(high) > 0:
             reach *= 2
             low, high = high, high + reach
             if high - centre > _FARTHEST:

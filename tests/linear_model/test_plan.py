@@ -144,7 +144,7 @@ def test_no_noise_costs_everything():
     ],
 )
 def test_combinations_that_promise_nothing_are_refused(params, error, message):
-    """Each names the parameter and the way out."""
+    """Each names the parameter and says what to do."""
     with pytest.raises(error, match=message):
         plan_of(**params)
 

@@ -38,7 +38,7 @@ def test_both_tails_have_the_normal_weight(source):
 
 @pytest.mark.parametrize("source", SOURCES, ids=IDS)
 def test_exponential_draws_are_exponential(source):
-    """The sampler's gaps rest on them."""
+    """The sampler's waits rest on them."""
     draws = source.exponential(200_000)
     assert draws.min() >= 0.0
     assert np.isfinite(draws).all()

@@ -112,7 +112,7 @@ def test_a_sample_rate_of_one_selects_every_row_without_an_index():
 
 @pytest.mark.parametrize("rate", [1e-300, 1e-12, 1 - 2**-53])
 def test_rates_at_the_ends_of_the_range_work(rate):
-    """Gaps far past the end and gaps of zero are both exact."""
+    """Waits far past the end and waits of zero are both exact."""
     table = membership(rate, n_steps=100)
     assert table.all() == (rate > 0.5)
     assert table.any() == (rate > 0.5)
