@@ -40,7 +40,7 @@ __all__ = [
 # What the parameter `budget` may be.
 BUDGET = [PrivacyBudget, None]
 # Of more private transformers in front than this the first are forgotten, which is said.
-_MOST_UPSTREAM = 32
+_MOST_UPSTREAM = 128
 _passed: dict[str, None] = {}
 _passing = threading.Lock()
 

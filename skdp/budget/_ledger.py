@@ -9,6 +9,8 @@ import dataclasses
 import hashlib
 import json
 import math
+import secrets
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +22,9 @@ from skdp.exceptions import PrivacyError
 from skdp.privacy import Gaussian, GroupedGaussian, SubsampledGaussian, get_epsilon
 from skdp.privacy._filter import PrivacyFilter
 from skdp.privacy._mechanism import Mechanism
+from skdp.statement._account import Fit
 
-__all__ = ["Entry", "Ledger"]
+__all__ = ["Entry", "Ledger", "releases_of"]
 
 _FORMAT = "skdp privacy ledger, version 2"
 _KINDS = {kind.__name__: kind for kind in (Gaussian, GroupedGaussian, SubsampledGaussian)}
@@ -50,6 +53,9 @@ class Entry:
         Number of units of privacy of the fit.
     unit_name : str or None
         What a unit is.
+    group : str or None
+        The reservation in whose place it stands, if it is just what was reserved: such fits were
+        chosen together, and count as one.
     """
 
     key: str
@@ -59,6 +65,7 @@ class Entry:
     is_seeded: bool = False
     n: int | None = None
     unit_name: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -133,11 +140,30 @@ class Ledger:
         if self.rule.holds(self.total()):
             return True
         costly = self._costly()
-        return len(costly) == 1 and _epsilon(costly, self.rule.delta) <= self.rule.epsilon
+        groups = {entry.group or entry.key for entry in costly}
+        return len(groups) == 1 and _epsilon(costly, self.rule.delta) <= self.rule.epsilon
 
     def n_seeded(self) -> int:
         """How many fits used a seed."""
         return sum(entry.is_seeded for entry in self.entries.values())
+
+    def new_entries(self, fit: Fit) -> list[Entry]:
+        """What a fit adds, which may be known by its mark and by what was charged for it."""
+        made = Entry(
+            fit.fit_id or secrets.token_hex(8),
+            fit.name.split()[0],
+            fit.releases,
+            n=fit.n,
+            unit_name=fit.unit_name,
+        )
+        known = self.entries.get(made.key)
+        if known is None:
+            return [made]
+        if known.mechanisms == made.mechanisms:
+            changed = dataclasses.replace(known, state="fitted")
+            return [] if changed == known else [changed]
+        # One mark, and other releases than those that were charged: a fit of its own.
+        return [dataclasses.replace(made, key=secrets.token_hex(8))]
 
     def name_of_units(self) -> str | None:
         """What a unit is, as was said when the ledger was created, or by the first fit."""
@@ -253,6 +279,11 @@ class Ledger:
 
     def _costly(self) -> list[Entry]:
         return [entry for entry in self.entries.values() if entry.mechanisms != ()]
+
+
+def releases_of(entries: Iterable[Entry]) -> Counter[Mechanism]:
+    """All releases of some entries, in no order."""
+    return Counter(mechanism for entry in entries for mechanism in entry.mechanisms or ())
 
 
 def _epsilon(entries: Iterable[Entry], delta: float) -> float:

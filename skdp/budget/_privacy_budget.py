@@ -6,12 +6,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pickle import PicklingError
 from typing import Any, Self
 
 from sklearn.base import clone
 
-from skdp.budget._ledger import Entry, Ledger
+from skdp.budget._ledger import Entry, Ledger, releases_of
 from skdp.budget._ledger_file import LockedFile
 from skdp.budget._ledger_text import (
     entry_lines,
@@ -26,7 +27,6 @@ from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
 from skdp.privacy._filter import make_filter
 from skdp.privacy._mechanism import Mechanism
 from skdp.privacy._promise import digits_up
-from skdp.statement._account import Fit
 from skdp.statement._known import is_a, parts_inside
 from skdp.statement._privacy_statement import fits_of, planned_fits
 
@@ -277,7 +277,7 @@ class PrivacyBudget:
         def ended(ledger: Ledger) -> Ledger:
             if fit_id not in ledger.entries:
                 raise PrivacyError(f"fit_id={fit_id!r} was never entered in this ledger")
-            return ledger.with_records(_in_state(ledger.entries[fit_id], "fitted"))
+            return ledger.with_records(replace(ledger.entries[fit_id], state="fitted"))
 
         self._change(ended)
 
@@ -401,7 +401,9 @@ class PrivacyBudget:
         def record(ledger: Ledger) -> Ledger:
             key = self._open_reservation(ledger, fitted, reservation)
             settled = [] if key is None else [Entry(key, name, (), "settled")]
-            new = [entry for fit in account.fits for entry in _new_entries(ledger, fit)]
+            new = [entry for fit in account.fits for entry in ledger.new_entries(fit)]
+            if key is not None and releases_of(new) == releases_of([ledger.entries[key]]):
+                new = [replace(entry, group=key) for entry in new]
             for fit in account.fits:
                 why = ledger.why_not_of_one_kind(fit.unit, fit.unit_name, fit.n)
                 reasons.extend([] if why is None else [why])
@@ -710,26 +712,3 @@ def _at_path(
     budget = PrivacyBudget.__new__(PrivacyBudget)
     budget._prepare((epsilon, delta, unit, unit_name), path)
     return budget
-
-
-def _in_state(entry: Entry, state: str) -> Entry:
-    return Entry(**{**vars(entry), "state": state})
-
-
-def _new_entries(ledger: Ledger, fit: Fit) -> list[Entry]:
-    """What a fit adds to a ledger that may know it, by its mark and what was charged for it."""
-    made = Entry(
-        fit.fit_id or secrets.token_hex(8),
-        fit.name.split()[0],
-        fit.releases,
-        "fitted",
-        n=fit.n,
-        unit_name=fit.unit_name,
-    )
-    known = ledger.entries.get(made.key)
-    if known is None:
-        return [made]
-    if known.mechanisms == made.mechanisms:
-        return [] if known.state == "fitted" else [_in_state(known, "fitted")]
-    # One mark, and other releases than those that were charged: a fit of its own.
-    return [Entry(**{**vars(made), "key": secrets.token_hex(8)})]

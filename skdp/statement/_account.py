@@ -86,7 +86,8 @@ def totals_that_do_not_hold(fits: Iterable[Fit]) -> Iterator[Gap]:
     """Entries for costs that cannot be added up: other units, or one noise for several fits."""
     fits = list(fits)
     kinds = {(fit.unit, fit.n) for fit in fits if fit.n is not None}
-    names = {fit.unit_name for fit in fits if fit.unit_name is not None}
+    # Of rows, those that have no name may be the others' rows; of units, nothing says so.
+    names = {fit.unit_name for fit in fits if fit.unit_name is not None or fit.unit == "unit"}
     if len(kinds) > 1 or len({fit.unit for fit in fits}) > 1 or len(names) > 1:
         yield Gap(
             "the unit of privacy",

@@ -63,7 +63,8 @@ def privacy_statement(
         Number of columns of the planned fit; needed where settings left at "auto" depend on it.
     n_classes : int, default=None
         Number of classes of the planned fit, where the estimator's `classes` does not declare them.
-        None is two; an `OneVsRestClassifier`, which fits one model a class, needs it.
+        None is two; an `OneVsRestClassifier`, which fits one model a class, needs it. Rows with
+        several labels each (multilabel) cannot be planned.
     unit : {"row", "unit"}, default="row"
         Whether the planned fit is given a `privacy_unit`.
     X_sample : array-like or frame, default=None

@@ -41,7 +41,6 @@ class Walk:
     def __init__(self, thing: Any):
         self._thing = thing
         self._seen: dict[int, Any] = {}
-        self._shared: dict[int, Any] = {}
 
     def account(self, place: Place | None) -> Account:
         """Everything about the object; `place` says where a plan begins, None that it is fitted."""
@@ -54,10 +53,8 @@ class Walk:
             return NOTHING
         if not part.is_cloned:
             if id(thing) in self._seen:
-                return NOTHING if id(thing) in self._shared else _stands_twice(part, path)
+                return _stands_twice(part, path)
             self._seen[id(thing)] = thing
-            if part.was_fitted:
-                self._shared[id(thing)] = thing
         account = self._account_of(part, path)
         return side_by_side(account, Account(gaps=(*_callback_gaps(thing, path),)))
 

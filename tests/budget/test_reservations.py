@@ -28,7 +28,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer, OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from skdp import PrivacyBudget
+from skdp import DPSGDClassifier, PrivacyBudget, privacy_statement
 from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
 from skdp.preprocessing import BoundedScaler, DPMaxAbsScaler, DPStandardScaler
 from skdp.privacy import Gaussian
@@ -324,3 +324,20 @@ def test_a_part_that_is_recorded_already_is_not_reserved_again(rows):
         "VotingClassifier",
         "DPSGDClassifier",
     ]
+
+
+def test_what_was_reserved_as_a_whole_may_take_the_whole_budget(rows):
+    """Its fits were chosen together, so they are priced together, before the fit and after it."""
+    pipeline = make_pipeline(DPMaxAbsScaler(0.2), DPSGDClassifier(noise_multiplier=6, n_epochs=1))
+    sizes = {"n_rows": len(rows[0]), "n_features": 3}
+    total = privacy_statement(pipeline, delta=DELTA, **sizes).epsilon
+    budget = PrivacyBudget(total * 1.001, DELTA)
+    budget.reserve(pipeline, **sizes)
+    budget.spend(pipeline.fit(*rows))
+    assert not budget.overspent
+    assert budget.share_spent == 1.0
+    with pytest.raises(BudgetExhaustedError):
+        budget.reserve(pipeline, **sizes)
+    other = PrivacyBudget(total * 1.001, DELTA)
+    with pytest.raises(BudgetExhaustedError):
+        other.spend(pipeline)

@@ -723,6 +723,7 @@ def test_units_that_are_not_as_many_or_not_called_alike_are_not_added_up(data):
     assert names(total(of(person), of(visit))) == ["the unit of privacy"]
     assert total(of(person), of(visit)).epsilon_of_releases == math.inf
     assert names(total(of(person, "person"), of(person, "group"))) == ["the unit of privacy"]
+    assert names(total(of(person, "person"), of(person))) == ["the unit of privacy"]
     made = total(of(person, "patient"), of(person, "patient"))
     assert made.covers_everything
     assert "every single patient, with all its rows" in str(made)
