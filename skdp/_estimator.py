@@ -178,7 +178,9 @@ def warn_of(messages: Iterable[str]) -> None:
 
 
 def public_shape(X: Any) -> tuple[int, int] | None:
-    """The shape that a table tells without being read; None where it tells none, or has no entry.
+    """The shape that a table tells without a value of it being read; None where it tells none.
+
+    Lists of rows tell it by their lengths.
 
     Parameters
     ----------
@@ -186,6 +188,8 @@ def public_shape(X: Any) -> tuple[int, int] | None:
         As it was passed.
     """
     shape = getattr(X, "shape", None)
+    if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
+        shape = (len(X), len(X[0]))
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
     if not all(isinstance(size, Integral) and size > 0 for size in shape):
@@ -237,7 +241,7 @@ def public_columns(
 ) -> tuple[Any, tuple[int, int], dict[str, Any]]:
     """The shape of a table and the names of its columns, as `read_rows` finds them.
 
-    A table that tells them is not read for that; lists tell nothing until they are read.
+    A table that tells its shape is not read for that.
 
     Returns
     -------

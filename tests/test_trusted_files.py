@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
 
 import skdp
-from skdp import DPSGDClassifier
+from skdp import DPSGDClassifier, PrivacyBudget, privacy_statement
 from skdp.preprocessing import DPMaxAbsScaler, DPStandardScaler
 
 PACKAGE = Path(skdp.__file__).parent
@@ -58,6 +59,7 @@ def files_that_are_handed_rows():
         lambda: DPSGDClassifier(classes=[0, 1]).fit(X, y, privacy_unit=person),
         lambda: DPMaxAbsScaler().fit(X),
         lambda: DPStandardScaler(bounds=(-9, 9)).fit(X),
+        lambda: counted_and_stated(X, y),
     ]
     for fit in fits:
         sys.setprofile(watch)
@@ -66,6 +68,14 @@ def files_that_are_handed_rows():
         finally:
             sys.setprofile(None)
     return found
+
+
+def counted_and_stated(X, y):
+    """A fit with all that is told about it."""
+    budget = PrivacyBudget(50.0, 1e-5)
+    pipeline = budget.attach(make_pipeline(DPMaxAbsScaler(), DPSGDClassifier()))
+    privacy_statement(pipeline, n_rows=N, n_features=3)
+    print(privacy_statement(pipeline.fit(X, y)), budget, budget.to_json())
 
 
 def files_of(folder, *, but=()):

@@ -54,15 +54,17 @@ def unplanned(name: str, gaps: Iterable[Gap]) -> str:
     return f"{name} would have no promise, so it cannot be on a budget: {reasons}"
 
 
-def in_short(ledger: Ledger, where: str) -> str:
-    """One line on a ledger."""
+def in_short(ledger: Ledger, where: str, fit_ids: Iterable[str]) -> str:
+    """One line on a ledger, and how many of some fits are not in it."""
     n_fits = sum(entry.mechanisms != () for entry in ledger.entries.values())
     fits = "1 fit" if n_fits == 1 else f"{n_fits} fits"
+    n_missing = len(set(fit_ids) - set(ledger.entries))
     holds = ledger.is_within_budget() and not ledger.n_seeded()
     budget = f"epsilon {ledger.rule.epsilon:.6g} at delta {digits_up(ledger.rule.delta)}"
     return (
         f"The ledger {where}: {fits}, {'within' if holds else 'overspent:'} {budget}, "
         f"{ledger.share_spent():.1%} of it spent."
+        + (f" Fits on the object that are not in it: {n_missing}." if n_missing else "")
     )
 
 

@@ -1,11 +1,12 @@
 """PrivacyBudget: one ledger for everything that is fitted on the same rows."""
 
+import contextlib
 import os
 import secrets
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pickle import PicklingError
 from typing import Any, Self
@@ -135,10 +136,10 @@ class PrivacyBudget:
         unit_name: str | None = None,
         path: str | os.PathLike | None = None,
     ):
-        if unit not in _UNITS:
-            raise ValueError(f"unit must be one of {_UNITS}; got {unit!r}")
+        if not isinstance(unit, str) or unit not in _UNITS:
+            raise ValueError(f"unit must be one of {_UNITS}; got {_shown(unit)}")
         if not (unit_name is None or isinstance(unit_name, str)):
-            raise ValueError(f"unit_name must be a text or None; got {unit_name!r}")
+            raise ValueError(f"unit_name must be a text or None; got {_shown(unit_name)}")
         self._begin(
             Ledger(make_filter(epsilon, delta), unit, secrets.token_hex(8), unit_name), path
         )
@@ -449,6 +450,9 @@ class PrivacyBudget:
     ) -> float:
         """How many more fits of this kind `reserve` would admit.
 
+        A model with several private parts is reserved as a whole. With the budget attached, its
+        parts enter one after the other, and the last of them may be refused.
+
         Parameters
         ----------
         estimator, n_rows, n_features, n_classes, X_sample
@@ -515,8 +519,13 @@ class PrivacyBudget:
         budget._begin(Ledger.from_json(text), None)
         return budget
 
-    def in_short(self) -> str:
+    def in_short(self, fit_ids: Iterable[str] = ()) -> str:
         """One line on the ledger, for a statement.
+
+        Parameters
+        ----------
+        fit_ids : iterable of str, default=()
+            Marks of fits that are said to be missing where they are not in the ledger.
 
         Returns
         -------
@@ -530,7 +539,7 @@ class PrivacyBudget:
         """
         where = "in memory" if self._file is None else f"in {str(self._file.path)!r}"
         try:
-            return in_short(self._read(), where)
+            return in_short(self._read(), where, fit_ids)
         except (OSError, PrivacyError) as error:
             return f"The ledger {where} cannot be read here ({type(error).__name__})."
 
@@ -560,8 +569,9 @@ class PrivacyBudget:
         if self._file is None:
             raise PicklingError(
                 "a PrivacyBudget in memory cannot be pickled, since its copy would know nothing of "
-                "what is spent here: give it path=... to share it with worker processes and files, "
-                "or take it off what is pickled with set_params(budget=None)"
+                "what is spent here: give it path=... to share it with worker processes, files "
+                "and the cache of Pipeline(memory=...), or take it off what is pickled with "
+                "set_params(budget=None)"
             )
         return _at_path, (*self._asked, str(self._file.path))
 
@@ -581,6 +591,7 @@ class PrivacyBudget:
         self._asked = asked
         self._file = None if path is None else LockedFile(path)
         self._lock = threading.RLock()
+        self._is_changing = False
         # What this object saw last: the ledger itself where it is in memory.
         self._seen: Ledger | None = None
         self._process = os.getpid()
@@ -651,7 +662,7 @@ class PrivacyBudget:
                 f"this ledger is in the memory of process {self._process}, which does not see what "
                 "this one spends: give the PrivacyBudget path=... to share it"
             )
-        with self._lock:
+        with self._lock, self._alone():
             if self._file is None:
                 before, self._seen = self._seen, step(self._seen)
                 return before, self._seen
@@ -662,6 +673,20 @@ class PrivacyBudget:
                     self._file.write(after.to_json())
                 self._seen = after
                 return before, after
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuse a change from within a change, which would be lost with it."""
+        if self._is_changing:
+            raise PrivacyError(
+                "this ledger was asked for while it was being changed, by a signal handler or a "
+                "finalizer of the same thread: make fits outside of these"
+            )
+        self._is_changing = True
+        try:
+            yield
+        finally:
+            self._is_changing = False
 
     def _checked(self, stored: Ledger) -> Ledger:
         """The ledger in the file, where it is the one that this object is about."""
@@ -703,6 +728,11 @@ class PrivacyBudget:
             if reference() is fitted and entry is not None and entry.state == "reserved":
                 return own_key
         return None
+
+
+def _shown(value: Any) -> str:
+    """A text, or the type of what was passed by mistake, which may be a column of ids."""
+    return repr(value) if isinstance(value, str) else f"an object of type {type(value).__name__}"
 
 
 def _at_path(

@@ -333,7 +333,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         with hiding():
             shape = public_shape(X)
             if shape is None or y is None:
-                # Lists tell no sizes until they are read.
+                # What is no table tells no sizes until it is read, if it can be.
                 X, y = validate_without_leaks(checked, X, y, **_DATA_CHECKS)
                 shape = X.shape
             check_consistent_length(X, y)

@@ -4,11 +4,12 @@ Classes are named by their public place and looked up among the modules that are
 of a class exists only where its module does, so nothing need be imported here.
 """
 
+import inspect
 import sys
 from collections import deque
 from collections.abc import Iterator
 from functools import partial
-from types import FunctionType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,18 @@ def label(thing: Any, path: tuple[str, ...]) -> str:
     return f"{name} '{' > '.join(path)}'" if path else name
 
 
-def parts_inside(thing: Any) -> Iterator[Any]:
-    """All that an object is made of, itself first, whatever holds it: attributes or containers."""
+def parts_inside(thing: Any, *, functions: bool = False) -> Iterator[Any]:
+    """All that an object is made of, itself first, whatever holds it: attributes or containers.
+
+    With `functions`, also what functions remember: their closures and defaults.
+    """
     seen: dict[int, Any] = {}
     waiting = [thing]
     while waiting:
         part = waiting.pop()
+        if functions and isinstance(part, FunctionType):
+            waiting.append(part.__defaults__)
+            waiting.extend(inspect.getclosurevars(part).nonlocals.values())
         if id(part) in seen or isinstance(part, _WITHOUT_PARTS):
             continue
         # Kept alive, so that no other object gets its id.
@@ -74,6 +81,8 @@ def parts_inside(thing: Any) -> Iterator[Any]:
             waiting.extend(part)
         elif isinstance(part, np.ndarray):
             waiting.extend(part.ravel().tolist() if part.dtype == object else ())
+        elif isinstance(part, MethodType):
+            waiting.extend((part.__self__, part.__func__))
         elif isinstance(part, partial):
             waiting.extend((part.func, part.args, part.keywords))
         waiting.extend(getattr(part, "__dict__", {}).values())

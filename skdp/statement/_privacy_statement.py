@@ -39,6 +39,8 @@ def privacy_statement(
       them as they happen, and the statement names its total.
     - Whatever fitted thing can be reached from the object counts, such as an estimator that was
       fitted before another one cloned it.
+    - The steps of a `Pipeline` and the parts of a `FeatureUnion` are taken as they are:
+      scikit-learn keeps no record by which one that was taken out after the fit would be missed.
     - Anything unknown is not covered. Free are `Normalizer`, `Binarizer`, `PolynomialFeatures`,
       `FeatureHasher`, `HashingVectorizer`, the transformers of `skdp.preprocessing` that take
       public bounds or knots, encoders with categories written down, `SimpleImputer` with a constant
@@ -167,8 +169,9 @@ def planned_fits(
     check_count("n_rows", n_rows)
     if n_classes is not None:
         check_count("n_classes", n_classes)
-    if unit not in ("row", "unit"):
-        raise ValueError(f'unit must be "row" or "unit"; got {unit!r}')
+    if not isinstance(unit, str) or unit not in ("row", "unit"):
+        # Not shown: what is passed may be a column of ids.
+        raise ValueError('unit must be "row" or "unit"; ids go to fit, as privacy_unit')
     if X_sample is not None:
         if not hasattr(X_sample, "__len__") or isinstance(X_sample, str):
             raise ValueError(
@@ -243,12 +246,10 @@ def _parts(fits: tuple[Fit, ...]) -> tuple[NoisyPart, ...]:
 
 def _ledgers(estimator: Any) -> tuple[str, ...]:
     """What the budgets of the private parts say, each once."""
-    budgets = (
-        getattr(part, "budget", None)
-        for part in parts_inside(estimator)
-        if hasattr(type(part), "_privacy_releases")
-    )
-    return tuple(dict.fromkeys(budget.in_short() for budget in budgets if budget is not None))
+    private = [part for part in parts_inside(estimator) if hasattr(type(part), "_privacy_releases")]
+    fit_ids = [part.fit_id_ for part in private if hasattr(part, "fit_id_")]
+    budgets = (part.budget for part in private if getattr(part, "budget", None) is not None)
+    return tuple(dict.fromkeys(budget.in_short(fit_ids) for budget in budgets))
 
 
 def _subject(thing: Any) -> str:

@@ -234,7 +234,7 @@ def _unkept_fits(
     yield Gap(
         f"the fits of {label(thing, path)}",
         f"it {made} that nobody kept, so that the object does not tell what they cost",
-        "the total of its ledger, in which each fit is entered as it happens"
+        "the total of its ledger, in which each fit that was made with it is entered"
         if counted
         else "budget=PrivacyBudget(...) on the private parts, which budget.attach(...) sets: it "
         "counts fits as they happen",

@@ -93,7 +93,7 @@ class Walk:
 
     def _fitted_before(self) -> Iterator[Account]:
         """Whatever else is fitted and leaves with the object, such as what a fit cloned."""
-        for part in parts_inside(self._thing):
+        for part in parts_inside(self._thing, functions=True):
             if id(part) in self._seen or not _may_be_fitted(part):
                 continue
             self._seen[id(part)] = part

@@ -16,8 +16,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
-from skdp import PrivacyBudget
-from skdp.exceptions import PrivacyError
+from skdp import DPSGDClassifier, PrivacyBudget
+from skdp.exceptions import BudgetExhaustedError, PrivacyError
 from skdp.preprocessing import DPMaxAbsScaler, DPStandardScaler
 from skdp.privacy import Gaussian, get_epsilon
 
@@ -228,3 +228,44 @@ def test_a_mark_enters_once():
         with pytest.raises(ValueError, match=mark):
             budget.enter("Releases", [Gaussian(90.0)], fit_id=mark)
     assert budget.share_spent == before
+
+
+def test_a_fit_from_within_a_change_of_its_ledger_is_refused(rows):
+    """A signal handler or a finalizer may begin one; its entry would be lost with the change."""
+    budget = PrivacyBudget(5.0, DELTA)
+    model = DPSGDClassifier(noise_multiplier=9, n_epochs=1, budget=budget)
+
+    def fit_inside(ledger):
+        with pytest.raises(PrivacyError, match="while it was being changed"):
+            model.fit(*rows)
+        return ledger
+
+    budget._change(fit_inside)
+    assert not hasattr(model, "coef_")
+    model.fit(*rows)
+    assert " 1 fit," in budget.in_short()
+
+
+def test_a_list_is_not_read_before_its_fit_is_entered(rows):
+    """Its lengths are known without its values, so a refusal for a value is counted too."""
+    X, y = rows
+    table = [[float("inf")] * 3, *X[1:].tolist()]
+    small, large = PrivacyBudget(1e-3, DELTA), PrivacyBudget(5.0, DELTA)
+    for estimator in (
+        DPSGDClassifier(classes=[0, 1]),
+        DPMaxAbsScaler(),
+        DPStandardScaler(bounds=(0, 1)),
+    ):
+        with pytest.raises(BudgetExhaustedError):
+            estimator.set_params(budget=small).fit(table, y)
+        with pytest.raises(ValueError, match="infinity"):
+            estimator.set_params(budget=large).fit(table, y)
+    assert " 3 fits," in large.in_short()
+
+
+def test_no_message_shows_a_column_that_was_passed_in_place_of_its_name():
+    patients = np.array(["Alice", "Bob"])
+    for wrong in ({"unit_name": patients}, {"unit": patients}, {"unit": ["Alice"]}):
+        with pytest.raises(ValueError, match="unit") as caught:
+            PrivacyBudget(1.0, DELTA, **wrong)
+        assert "Alice" not in str(caught.value)

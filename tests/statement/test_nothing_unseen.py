@@ -15,6 +15,7 @@ from sklearn.model_selection import FixedThresholdClassifier, KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
@@ -275,6 +276,38 @@ def test_settings_of_a_private_part_do_not_change_what_its_fit_cost(data):
     model.estimators_[0].set_params(noise_multiplier=1000.0, random_state=0)
     model.set_params(a__noise_multiplier=1000.0)
     assert epsilon(model) == before
+
+
+def test_a_copy_whose_releases_were_changed_counts_beside_the_fit(data):
+    """One mark and other releases are two fits, as far as anyone can tell."""
+    fit = clf().fit(*data)
+    other = pickle.loads(pickle.dumps(fit))
+    other.mechanisms_ = clf(3.0).fit(*data).mechanisms_
+    model = VotingClassifier([("a", FrozenEstimator(fit)), ("b", FrozenEstimator(other))])
+    assert epsilon(model.fit(*data)) == pytest.approx(cost(fit, other), rel=1e-9)
+
+
+class Holder:
+    def __init__(self, scaler):
+        self.scaler = scaler
+
+    def scaled(self, X):
+        return self.scaler.transform(X)
+
+    scaled.row_wise = True
+
+
+def test_what_a_function_remembers_is_found(data):
+    """A closure or a bound method may hold a scaler that was fitted without noise."""
+    scaler = StandardScaler().fit(data[0])
+
+    def scaled(X):
+        return scaler.transform(X)
+
+    scaled.row_wise = True
+    for func in (scaled, Holder(scaler).scaled):
+        model = make_pipeline(FunctionTransformer(func), clf()).fit(*data)
+        assert epsilon(model) == math.inf
 
 
 # Attributes that no fit left

@@ -481,6 +481,7 @@ class TenSteps(ClassifierMixin, BaseEstimator):
 def test_a_number_of_steps_that_a_callback_chose_is_not_covered(data):
     """It may have looked at one row, and what it chose moves all that the model says."""
     assert statement(TenSteps(), data).covers_everything
+    assert not statement(TenSteps(9), data).covers_everything
     made = statement(TenSteps(7), data)
     assert names(made) == ["the number of steps of TenSteps"]
     assert made.not_covered[0].voids_what_follows
@@ -672,6 +673,8 @@ def test_a_search_says_how_many_fits_nobody_kept_and_what_counts_them(data):
     assert counted.epsilon == math.inf
     assert "ledger" in counted.not_covered[2].instead
     assert counted.ledgers == (budget.in_short(),)
+    late = clf().fit(*data).set_params(budget=budget)
+    assert "Fits on the object that are not in it: 1." in privacy_statement(late).ledgers[0]
     assert "7 fits" in budget.in_short()
     assert budget.in_short() in str(counted)
 
