@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from skdp import linear_model, preprocessing, privacy
+from skdp import exceptions, linear_model, preprocessing, privacy
 from skdp._version import __version__
 from skdp.budget import PrivacyBudget
 from skdp.exceptions import PrivacyWarning
@@ -19,6 +19,7 @@ __all__ = [
     "PrivacyWarning",
     "__version__",
     "audit",
+    "exceptions",
     "inspection",
     "linear_model",
     "model_selection",
@@ -36,4 +37,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -1,5 +1,7 @@
 """What every private estimator shares: its budget, marks of its fits, its summary, its manners."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import html
@@ -9,36 +11,46 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from numbers import Integral, Number
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._sklearn import InvalidParameterError, validate_without_leaks
+from skdp._sklearn import InvalidParameterError, StrOptions, validate_without_leaks
 from skdp._version import __version__
 from skdp.budget import PrivacyBudget
 from skdp.exceptions import PrivacyWarning
+from skdp.mechanisms._rows import usable_rows
 from skdp.privacy._mechanism import Mechanism
 from skdp.privacy._promise import summary
+from skdp.reading._table import read_table
 
 __all__ = [
     "BUDGET",
+    "ON_INVALID",
     "ParametersWithoutValues",
     "PrivateEstimator",
     "hide_row_count",
     "kept_releases",
+    "missed_units",
     "public_columns",
     "public_shape",
     "read_rows",
+    "read_usable_rows",
     "replace_fitted",
+    "splitting_by_units",
     "validated_copy",
     "warn_of",
 ]
 
 # What the parameter `budget` may be.
 BUDGET = [PrivacyBudget, None]
+# What the parameter `on_invalid` may be.
+ON_INVALID = [StrOptions({"raise", "drop"})]
 # Of more private transformers in front than this the first are forgotten, which is said.
 _MOST_UPSTREAM = 128
 _passed: dict[str, None] = {}
@@ -46,7 +58,13 @@ _passing = threading.Lock()
 
 
 class ParametersWithoutValues:
-    """Errors about a parameter never print a table that was passed in its place by mistake."""
+    """Errors about a parameter never print a table that was passed in its place by mistake.
+
+    And scikit-learn's diagrams link to the estimator's page.
+    """
+
+    _doc_link_module = "skdp"
+    _doc_link_template = "https://skdp.github.io/skdp/api/{estimator_module}.{estimator_name}.html"
 
     def _validate_params(self) -> None:
         harmless = None
@@ -163,7 +181,32 @@ def kept_releases(estimator: Any) -> list[Mechanism]:
     return list(estimator.mechanisms_)
 
 
-def warn_of(messages: Iterable[str]) -> None:
+# Whether rows are being split by units where the present code runs.
+_splitting_by_units: ContextVar[bool] = ContextVar("splitting_by_units", default=False)
+
+
+@contextlib.contextmanager
+def splitting_by_units() -> Iterator[None]:
+    """Note that what is fitted inside is fitted to rows that were split by units."""
+    _splitting_by_units.set(True)
+    try:
+        yield
+    finally:
+        _splitting_by_units.set(False)
+
+
+def missed_units(are_given: bool) -> list[str]:
+    """What to warn of where rows are split by units and a fit is given none."""
+    if are_given or not _splitting_by_units.get():
+        return []
+    return [
+        "the rows are split by units, and this fit is given none: its promise is for single rows. "
+        "Pass the ids to it as well, as cross_validate(..., groups=ids, "
+        'params={"privacy_unit": ids}) does'
+    ]
+
+
+def warn_of(messages: Iterable[str], category: type[Warning] = PrivacyWarning) -> None:
     """Warn of what weakens a promise, pointing at the line that called `fit`."""
     messages = list(messages)
     if not messages:
@@ -174,7 +217,7 @@ def warn_of(messages: Iterable[str]) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(ours):
         frame, stacklevel = frame.f_back, stacklevel + 1
     for message in messages:
-        warnings.warn(message, PrivacyWarning, stacklevel=stacklevel)
+        warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def public_shape(X: Any) -> tuple[int, int] | None:
@@ -232,14 +275,33 @@ def read_rows(estimator: BaseEstimator, X: ArrayLike, **checks: Any) -> tuple[An
         `n_features_in_`, and `feature_names_in_` where the columns have names that are all text.
     """
     checked, learned_names = validated_copy(estimator)
-    X = validate_without_leaks(checked, X, **checks)
+    X = read_table(checked, X, **checks)
     return X, learned_names()
+
+
+def read_usable_rows(
+    estimator: PrivateEstimator, X: ArrayLike, **checks: Any
+) -> tuple[Any, np.ndarray | None]:
+    """Validate rows for a private `fit`, as its `on_invalid` says.
+
+    Returns
+    -------
+    X : ndarray or sparse matrix
+        The validated rows.
+    usable : ndarray of bool of shape (n_samples,) or None
+        Which of them are made of finite numbers, where the others are to contribute nothing; None
+        where all are.
+    """
+    if estimator.on_invalid == "raise":
+        return read_rows(estimator, X, **checks)[0], None
+    X, _ = read_rows(estimator, X, ensure_all_finite=False, **checks)
+    return X, usable_rows(X)
 
 
 def public_columns(
     estimator: BaseEstimator, X: ArrayLike, **checks: Any
 ) -> tuple[Any, tuple[int, int], dict[str, Any]]:
-    """The shape of a table and the names of its columns, as `read_rows` finds them.
+    """The shape of a table and the names of its columns, for a private `fit`.
 
     A table that tells its shape is not read for that.
 
@@ -252,9 +314,11 @@ def public_columns(
     """
     shape = public_shape(X)
     if shape is None:
-        X, names = read_rows(estimator, X, **checks)
-        return X, X.shape, names
-    return X, shape, read_rows(estimator, X, skip_check_array=True)[1]
+        X, _ = read_usable_rows(estimator, X, **checks)
+        shape = X.shape
+    checked, learned_names = validated_copy(estimator)
+    validate_without_leaks(checked, X, skip_check_array=True)
+    return X, shape, learned_names()
 
 
 def replace_fitted(estimator: BaseEstimator, names: dict[str, Any], **fitted: Any) -> None:

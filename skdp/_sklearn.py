@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import validate_data
@@ -88,8 +89,7 @@ else:
 
 # What these messages say is public: shapes, dtypes, column names, the kind of the problem.
 _MESSAGES_WITHOUT_VALUES = re.compile(
-    r"Input (X|y) contains (NaN|infinity)"
-    r"|Found array with "
+    r"Found array with "
     r"|Found input variables with inconsistent numbers of samples"
     r"|X has \d+ features, but "
     r"|The feature names should match those that were passed during fit"
@@ -109,8 +109,25 @@ _MESSAGES_WITHOUT_VALUES = re.compile(
     r"|\w+ requires y to be passed"
 )
 
-# These carry values of the data behind the words that are kept here.
+_ADVICE_ON_GAPS = (
+    "without a look at the rows, a constant fills them, as "
+    'SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True) does, with '
+    'MissingIndicator(features="all") beside it where being missing tells something'
+)
+_ADVICE_ON_LABELS = "a rule for each row by itself, such as a label of its own, replaces them"
+
+# Behind the words that are kept here, these show values of the data, or advise what would break a
+# promise: imputers that learn from the rows, and dropping rows by a look at them.
 _MESSAGES_TO_SHORTEN = {
+    "Input X contains NaN": f"Input X contains NaN, for missing values: {_ADVICE_ON_GAPS}",
+    "Input X contains infinity": (
+        "Input X contains infinity, or a value too large for its type: bound the columns first, as "
+        "skdp.preprocessing.BoundedScaler does"
+    ),
+    "Input y contains NaN": f"Input y contains NaN, for missing labels: {_ADVICE_ON_LABELS}",
+    "Input y contains infinity": (
+        f"Input y contains infinity or a value too large for its type: {_ADVICE_ON_LABELS}"
+    ),
     "could not convert string to float": (
         "could not convert string to float: the data hold text where numbers are needed; "
         "encode text columns first, for example with OneHotEncoder"
@@ -135,7 +152,8 @@ def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) 
     *data : X, or X and y
         What the caller of `fit` or `predict` passed.
     **checks : dict
-        As for `sklearn.utils.validation.validate_data`.
+        As for `sklearn.utils.validation.validate_data`. In a `fit`, which resets names and
+        numbers, finiteness is checked whatever `assume_finite` says: a promise depends on it.
 
     Returns
     -------
@@ -150,7 +168,8 @@ def validate_without_leaks(estimator: BaseEstimator, *data: Any, **checks: Any) 
     """
     try:
         # Looking for values that are not finite may itself overflow, which is no news to anyone.
-        with np.errstate(all="ignore"):
+        assumed = get_config()["assume_finite"] and not checks.get("reset", True)
+        with np.errstate(all="ignore"), config_context(assume_finite=assumed):
             return validate_data(estimator, *data, **checks)
     except MemoryError:
         raise

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import pytest
@@ -18,6 +19,25 @@ def test_examples_print_what_they_say(name):
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE
     )
     assert failed == 0
+
+
+def test_examples_of_classes_print_what_they_say():
+    """Those of methods too: a class that names its public place is passed over above."""
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    for name in MODULES:
+        module = importlib.import_module(name)
+        for kind in vars(module).values():
+            # A class that stands in this file, wherever it says that it is imported from.
+            first = (
+                next((value for value in vars(kind).values() if inspect.isfunction(value)), None)
+                if isinstance(kind, type)
+                else None
+            )
+            if first is not None and first.__globals__ is vars(module):
+                for example in finder.find(kind, module=False, globs={**vars(module)}):
+                    runner.run(example)
+    assert runner.tries > 50
+    assert runner.failures == 0
 
 
 def test_every_public_name_has_an_example():

@@ -104,4 +104,5 @@ def test_nothing_above_the_estimators_is_handed_rows():
     """Statements, budgets and displays work on released numbers alone."""
     rows, _ = reading_list()
     places = {name.split("/")[0] for name in rows}
-    assert places == {"_estimator.py", "_sklearn.py", "linear_model", "mechanisms", "preprocessing"}
+    folders = {"linear_model", "mechanisms", "preprocessing", "reading"}
+    assert places == {"_estimator.py", "_sklearn.py", *folders}

@@ -111,7 +111,7 @@ for k, epsilon in by_cards.items():
 # out of the bank's own rules. Amounts have long tails, and their logarithms do not; `numpy.log1p`
 # sees one value at a time, which is free too. The classifier may spend the whole budget.
 
-amounts = make_pipeline(FunctionTransformer(np.log1p), BoundedScaler((0, 14)))
+amounts = make_pipeline(FunctionTransformer(np.log1p, validate=True), BoundedScaler((0, 14)))
 bounded_columns = make_column_transformer(
     (codes, CATEGORIES),
     (BoundedScaler(([10_000, 18], [1_000_000, 100])), LIMIT_AND_AGE),

@@ -1,5 +1,7 @@
 """The two attacks of an audit: many canaries in one run, or one canary in many runs."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -8,7 +10,6 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from skdp._sklearn import validate_without_leaks
 from skdp.audit._canaries import orthogonal_rows, wrong_rows
 from skdp.audit._confidence import (
     ClaimFamily,
@@ -22,14 +23,15 @@ from skdp.audit._confidence import (
 from skdp.audit._masked_training import Table, World, number_from, stack_rows
 from skdp.exceptions import PrivacyError
 from skdp.linear_model import DPSGDClassifier
-from skdp.linear_model._labels import encode_labels
+from skdp.linear_model._labels import encode_labels, read_labels
 from skdp.linear_model._losses import loss_for
 from skdp.linear_model._training_plan import make_plan
 from skdp.mechanisms._noise import Streams
+from skdp.reading._table import read_table
 
 __all__ = ["Subject", "attack_many_runs", "attack_one_run"]
 
-_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+_DATA_CHECKS: dict[str, Any] = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 # Canaries are longer than the threshold by this much, so that a residual of a third is clipped.
 _LENGTH = 3.0
 _MOST_CANARY_NUMBERS = 10**7
@@ -61,8 +63,8 @@ class Subject:
             )
         self.claim = fitted
         self.family = ClaimFamily(fitted.mechanisms_, fitted.delta_)
-        self.X, y = validate_without_leaks(clone(estimator), X, y, **_DATA_CHECKS)
-        classes, self.codes = encode_labels(y, estimator.classes)
+        self.X = read_table(clone(estimator), X, **_DATA_CHECKS)
+        classes, self.codes = encode_labels(read_labels(estimator, y)[0], estimator.classes)
         self.n_classes = len(classes)
         self.loss = loss_for(self.n_classes)
         self._owner = type(estimator).__name__
@@ -128,7 +130,8 @@ def attack_one_run(subject: Subject, error: float, n_canaries: int | str) -> dic
     """
     claim, family = subject.claim, subject.family
     mu = _distance_of(family.advantage(1.0))
-    m = _number_of_canaries(n_canaries, *subject.X.shape, subject.loss.n_outputs, mu)
+    n_rows, n_features = subject.X.shape
+    m = _number_of_canaries(n_canaries, n_rows, n_features, subject.loss.n_outputs, mu)
     n_guesses = _number_of_guesses(m, mu, error)
     rng = subject.generator("canaries")
     length = _LENGTH * claim.clip_threshold_
@@ -232,7 +235,7 @@ def _number_of_canaries(
     `mu^2 m / (4 p)` to a noise of 1 in each one's direction. Half is allowed: more canaries
     would blur each other, and all the more where the noise is less than claimed.
     """
-    if n_canaries != "auto":
+    if not isinstance(n_canaries, str):
         if n_canaries > n_rows:
             raise ValueError(
                 f"n_canaries={n_canaries!r} is more than the {n_rows} rows that canaries could "

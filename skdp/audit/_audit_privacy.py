@@ -5,6 +5,8 @@ adversary against what the code does, and turns the adversary's success into a l
 show that a promise is broken; it can never show that one is kept.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -16,9 +18,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdp.audit._attacks import Subject, attack_many_runs, attack_one_run
-from skdp.exceptions import PrivacyWarning
+from skdp.exceptions import PrivacyWarning, shown
 from skdp.linear_model import DPSGDClassifier
 from skdp.mechanisms._noise import draw_seed
+from skdp.privacy._mechanism import Mechanism
 from skdp.privacy._promise import digits_up
 
 __all__ = ["PrivacyAudit", "audit_privacy"]
@@ -91,7 +94,7 @@ class PrivacyAudit:
     false_alarm_rate: float
     miss_rate: float
     budget_used: float
-    mechanisms: tuple
+    mechanisms: tuple[Mechanism, ...]
     scores_in: np.ndarray = field(repr=False, compare=False)
     scores_out: np.ndarray = field(repr=False, compare=False)
 
@@ -144,7 +147,8 @@ def audit_privacy(
     - "many_runs": one worst-case canary, deep in one class and labelled as another, in `n_runs`
       trainings with it and as many without [3]_. Close to the claim, at the price of the runs.
 
-    The lower bound above the claim means, with the given confidence, that the promise is broken.
+    The lower bound above the claim means, with the given confidence, that the promise is broken:
+    of 100 audits at confidence 0.99 of a promise that holds, at most one is expected to say so.
     Below it, nothing is shown: the adversary may have been unlucky, or may have been clumsy.
 
     **The audit itself is not private.** It reads the rows without noise, so no promise covers what
@@ -253,8 +257,10 @@ def audit_privacy(
     if audit.exceeds_claim:
         warnings.warn(
             f"the audit shows epsilon of at least {audit.epsilon_lower:.4g} where "
-            f"{audit.epsilon_claimed:.4g} is claimed (confidence {confidence:.9g}): the promise is "
-            "broken; do not publish what was trained this way",
+            f"{audit.epsilon_claimed:.4g} is claimed. With a promise that holds, this happens by "
+            f"chance in at most {1.0 - confidence:.3g} of all audits (confidence "
+            f"{confidence:.9g}): run it again with confidence=0.999999 before you conclude that "
+            "the promise is broken, and publish nothing until then",
             PrivacyWarning,
             stacklevel=2,
         )
@@ -286,19 +292,19 @@ def _checked_estimator(estimator: Any) -> DPSGDClassifier:
 def _check_parameters(
     method: Any, confidence: Any, n_canaries: Any, n_runs: Any, random_state: Any
 ) -> None:
-    if method not in ("one_run", "many_runs"):
-        raise ValueError(f'method must be "one_run" or "many_runs", got {method!r}')
-    if not isinstance(confidence, Real) or not _LEAST_CONFIDENCE <= confidence < 1.0:
+    if not isinstance(method, str) or method not in ("one_run", "many_runs"):
+        raise ValueError(f'method must be "one_run" or "many_runs", got {shown(method)}')
+    if not isinstance(confidence, Real) or not _LEAST_CONFIDENCE <= float(confidence) < 1.0:
         raise ValueError(
-            f"confidence must be at least {_LEAST_CONFIDENCE} and below 1, got {confidence!r}"
+            f"confidence must be at least {_LEAST_CONFIDENCE} and below 1, got {shown(confidence)}"
         )
     counts = {"n_canaries": n_canaries, "n_runs": n_runs}
     for name, value in counts.items():
-        is_count = isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+        is_count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
         is_auto = isinstance(value, str) and value == "auto"
         if not is_auto and not is_count:
             raise ValueError(
-                f'{name} must be a whole number of at least 1 or "auto", got {value!r}'
+                f'{name} must be a whole number of at least 1 or "auto", got {shown(value)}'
             )
     single = "n_runs" if method == "one_run" else "n_canaries"
     if counts[single] not in ("auto", 1):
@@ -309,5 +315,5 @@ def _check_parameters(
     is_seed = isinstance(random_state, Integral) and not isinstance(random_state, bool)
     if not (random_state is None or is_seed or isinstance(random_state, np.random.RandomState)):
         raise ValueError(
-            f"random_state must be None, a whole number or a RandomState, got {random_state!r}"
+            f"random_state must be None, a whole number or a RandomState, got {shown(random_state)}"
         )

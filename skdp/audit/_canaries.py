@@ -5,7 +5,10 @@ that were drawn. The weights at which they were taken are released too, so an ad
 gradients, and what they observe is a linear model with normal noise.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +42,7 @@ def orthogonal_rows(
     return length * np.concatenate(groups)
 
 
-def wrong_rows(X, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def wrong_rows(X: Any, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows deep in one of the two largest classes, labelled as the other.
 
     The model contradicts such a row at every step, so its gradient keeps its full length. A row
@@ -74,7 +77,7 @@ def wrong_rows(X, codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.nda
     return np.array(rows), np.array(labels)
 
 
-def _mean(X, selected: np.ndarray) -> np.ndarray:
+def _mean(X: Any, selected: np.ndarray) -> np.ndarray:
     if not selected.any():
         return np.zeros(X.shape[1])
     total = X[selected].sum(axis=0, dtype=np.float64)

@@ -7,6 +7,8 @@ more the better the guesses were, so that the larger of the two, taken from one 
 wrong no more often than the more often wrong of them.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
@@ -16,6 +18,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import beta, binom
 
 from skdp.privacy import get_epsilon, privacy_profile
+from skdp.privacy._mechanism import Mechanism
 
 __all__ = [
     "ClaimFamily",
@@ -56,6 +59,11 @@ def lower_accuracy(n_correct: int, n_guesses: int, error: float) -> float:
         How many were right, of how many.
     error : float
         Probability that the true mean chance is below what is returned, at most.
+
+    Returns
+    -------
+    accuracy : float
+        In [0, 1].
     """
     if n_correct == 0:
         return 0.0
@@ -76,6 +84,11 @@ def epsilon_of_accuracy(accuracy: float, delta: float) -> float:
         Mean chance of a right guess, over runs with the row and as many without.
     delta : float
         Of the claim.
+
+    Returns
+    -------
+    epsilon : float
+        At least 0.
     """
     if accuracy <= (1.0 + delta) / 2.0:
         return 0.0
@@ -99,6 +112,11 @@ def p_value_of_guesses(
         m, of which so many were guessed, of which v guesses or more were right.
     epsilon, delta : float
         The hypothesis.
+
+    Returns
+    -------
+    p_value : float
+        At most 1; never below the true chance.
     """
     accuracy = 1.0 / (1.0 + math.exp(-epsilon))
     tail = float(binom.sf(n_correct - 1, n_guesses, accuracy))
@@ -120,6 +138,11 @@ def epsilon_of_guesses(
         As in `p_value_of_guesses`.
     delta, error : float
         Delta of the claim, and how often the bound may be wrong.
+
+    Returns
+    -------
+    epsilon : float
+        0 where nothing is refuted.
     """
 
     def refuted(epsilon: float) -> bool:
@@ -148,6 +171,11 @@ def guesses_refute(
         As in `p_value_of_guesses`.
     error : float
         The chance.
+
+    Returns
+    -------
+    refuted : bool
+        Whether the curve is not that of what was attacked.
     """
     right = error * n_correct / n_canaries
     wrong = error * (n_guesses - n_correct) / n_canaries
@@ -178,6 +206,11 @@ def largest_refuted(refuted: Callable[[float], bool], most: float) -> float:
         True below some number and False above it.
     most : float
         Where to stop looking.
+
+    Returns
+    -------
+    number : float
+        At most `most`.
     """
     if not refuted(0.0):
         return 0.0
@@ -203,7 +236,7 @@ class ClaimFamily:
         At which epsilons are read.
     """
 
-    def __init__(self, mechanisms: Sequence, delta: float):
+    def __init__(self, mechanisms: Sequence[Mechanism], delta: float):
         self._mechanisms = tuple(mechanisms)
         self._delta = delta
 
@@ -241,6 +274,11 @@ class ClaimFamily:
         ----------
         refutes : callable
             Whether the observation refutes a factor; if one, then all larger ones.
+
+        Returns
+        -------
+        epsilon : float
+            0 where no factor is refuted.
         """
         # Find a factor that is refuted, and a smaller one that is not.
         high = 1.0
@@ -256,14 +294,14 @@ class ClaimFamily:
             low, high = (low, middle) if refutes(middle) else (middle, high)
         return self.epsilon(high)
 
-    def _scaled(self, factor: float) -> tuple:
+    def _scaled(self, factor: float) -> tuple[Mechanism, ...]:
         return tuple(
             dataclasses.replace(mechanism, noise_multiplier=mechanism.noise_multiplier * factor)
             for mechanism in self._mechanisms
         )
 
 
-def _mu(mechanisms: Sequence) -> float:
+def _mu(mechanisms: Sequence[Mechanism]) -> float:
     """Distance in standard deviations of full-batch releases together: squares add up."""
     return math.sqrt(
         sum(getattr(part, "n_steps", 1) / part.noise_multiplier**2 for part in mechanisms)

@@ -6,6 +6,8 @@ the last bit. Beside each release stands what the rows other than the canaries a
 promise holds against an adversary who knows all of that, batches included.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 from collections import deque
@@ -26,6 +28,8 @@ from skdp.mechanisms._noise import RandomSource, Streams
 
 __all__ = ["Table", "World", "number_from", "stack_rows"]
 
+_Rows = np.ndarray | sparse.csr_matrix
+
 
 class Table(NamedTuple):
     """Rows with the canaries last.
@@ -40,7 +44,7 @@ class Table(NamedTuple):
         How many of the last rows are canaries.
     """
 
-    X: np.ndarray | sparse.csr_matrix
+    X: _Rows
     codes: np.ndarray
     n_canaries: int
 
@@ -89,7 +93,9 @@ class World:
         plan, intercept = self._first_releases(streams)
         sampling, noise = streams.open("gradient", "sampling"), streams.open("gradient", "noise")
         gradient = self._gradient(self._targets, plan.gradient, sampling, noise)
-        return self._descend(gradient, plan, intercept, keep_path=True).path
+        path = self._descend(gradient, plan, intercept, keep_path=True).path
+        assert path is not None
+        return path
 
     def evidence(self, streams: Streams, rows: np.ndarray, codes: np.ndarray) -> Evidence:
         """Train once with this randomness; return what it shows of these canaries.
@@ -167,6 +173,7 @@ class _Recorded:
 
     def __init__(self, source: RandomSource):
         self._source = source
+        self.n_parts = source.n_parts
         self.draws: deque[np.ndarray] = deque()
 
     def exponential(self, size: int) -> np.ndarray:
@@ -175,18 +182,25 @@ class _Recorded:
         self.draws.append(draws.copy())
         return draws
 
+    def normal(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self._source.normal(shape)
+
 
 class _Replay:
     """Hands out recorded draws in their order."""
 
     def __init__(self, draws: deque[np.ndarray]):
         self._draws = draws
+        self.n_parts = 0
 
     def exponential(self, size: int) -> np.ndarray:
         return self._draws.popleft()
 
+    def normal(self, shape: tuple[int, ...]) -> np.ndarray:
+        raise NotImplementedError("the draws of a sampler were recorded, which are exponential")
 
-def _zeroed(X: np.ndarray | sparse.csr_matrix, rows: np.ndarray):
+
+def _zeroed(X: _Rows, rows: np.ndarray) -> _Rows:
     """The table with zeros in some rows."""
     if not rows.any():
         return X
@@ -197,7 +211,7 @@ def _zeroed(X: np.ndarray | sparse.csr_matrix, rows: np.ndarray):
     return X
 
 
-def stack_rows(X: np.ndarray | sparse.csr_matrix, rows: np.ndarray):
+def stack_rows(X: _Rows, rows: np.ndarray) -> _Rows:
     """Put dense rows below a table, in its own format and precision."""
     if sparse.issparse(X):
         return sparse.csr_matrix(sparse.vstack([X, sparse.csr_matrix(rows, dtype=X.dtype)]))

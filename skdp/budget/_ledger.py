@@ -5,6 +5,8 @@ are only ever added, each with a hash over itself and all before it, so that a t
 lost or changed is not taken for a ledger. What counts under a key is its last record.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import json
@@ -18,7 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skdp.exceptions import PrivacyError
+from skdp.exceptions import PrivacyError, shown
 from skdp.privacy import Gaussian, GroupedGaussian, SubsampledGaussian, get_epsilon
 from skdp.privacy._filter import PrivacyFilter
 from skdp.privacy._mechanism import Mechanism
@@ -251,7 +253,7 @@ class Ledger:
         try:
             content = json.loads(text)
             if content["format"] != _FORMAT:
-                raise ValueError(f"its format is {content['format']!r}, not {_FORMAT!r}")
+                raise ValueError(f"its format is {shown(content['format'])}, not {_FORMAT!r}")
             hashes = [record.pop("hash") for record in content["records"]]
             ledger = cls(
                 rule=PrivacyFilter(**_with_tuples(content["rule"])),
@@ -288,10 +290,11 @@ def releases_of(entries: Iterable[Entry]) -> Counter[Mechanism]:
 
 def _epsilon(entries: Iterable[Entry], delta: float) -> float:
     """Of all of them, composed; inf where one has no promise."""
-    mechanisms = [entry.mechanisms for entry in entries]
-    if None in mechanisms:
-        return math.inf
-    composed = [mechanism for part in mechanisms for mechanism in part]
+    composed: list[Mechanism] = []
+    for entry in entries:
+        if entry.mechanisms is None:
+            return math.inf
+        composed += entry.mechanisms
     return get_epsilon(composed, delta) if composed else 0.0
 
 
@@ -301,21 +304,20 @@ def _hash(before: str, content: dict[str, Any]) -> str:
 
 
 def _as_dict(entry: Entry) -> dict[str, Any]:
-    mechanisms = entry.mechanisms
-    if mechanisms is not None:
-        mechanisms = [{"kind": type(one).__name__, **vars(one)} for one in mechanisms]
-    return {**vars(entry), "mechanisms": mechanisms}
+    releases = None
+    if entry.mechanisms is not None:
+        releases = [{"kind": type(one).__name__, **vars(one)} for one in entry.mechanisms]
+    return {**vars(entry), "mechanisms": releases}
 
 
 def _entry(mechanisms: list[dict[str, Any]] | None, **rest: Any) -> Entry:
-    if mechanisms is not None:
-        mechanisms = tuple(_mechanism(**part) for part in mechanisms)
-    return Entry(mechanisms=mechanisms, **rest)
+    releases = None if mechanisms is None else tuple(_mechanism(**part) for part in mechanisms)
+    return Entry(mechanisms=releases, **rest)
 
 
-def _mechanism(kind: str, **numbers: float) -> Mechanism:
+def _mechanism(kind: str, **numbers: Any) -> Mechanism:
     if kind not in _KINDS:
-        raise ValueError(f"unknown mechanism {kind!r}")
+        raise ValueError(f"unknown mechanism {shown(kind)}")
     return _KINDS[kind](**numbers)
 
 

@@ -7,30 +7,34 @@ moment leaves either the old text or the new one.
 """
 
 import contextlib
+import importlib
 import os
 import secrets
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
-from skdp.exceptions import PrivacyError
+from skdp.exceptions import PrivacyError, shown
 
-try:
-    import fcntl
-except ImportError:
-    fcntl = None
-try:
-    import msvcrt
-except ImportError:
-    msvcrt = None
-
-__all__ = ["LockedFile"]
+__all__ = ["LockedFile", "check_path"]
 
 # A change takes milliseconds.
 _PATIENCE_IN_SECONDS = 60.0
 _PAUSE_IN_SECONDS = 0.01
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module that some systems have."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+fcntl, msvcrt = _module("fcntl"), _module("msvcrt")
 
 
 class LockedFile:
@@ -45,7 +49,7 @@ class LockedFile:
         The folder must exist, the file need not.
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike[str]):
         # The file itself rather than a link to it: the link would be what is replaced.
         self.path = Path(os.path.realpath(path))
 
@@ -176,6 +180,18 @@ def _try_to_lock(handle: IO[bytes]) -> bool:
 def _unlock(handle: IO[bytes]) -> None:
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_UN)
-    else:
+    elif msvcrt is not None:
         handle.seek(0)
         msvcrt.locking(handle.fileno(), msvcrt.LK_UNLCK, 1)
+
+
+def check_path(path: str | os.PathLike[str] | None) -> None:
+    """Refuse what cannot be a file, before a lock is put beside it."""
+    if path is None or (os.fspath(path) and not os.path.isdir(path)):
+        return
+    what = "names no file" if not os.fspath(path) else "is a folder"
+    raise ValueError(
+        f"path={shown(os.fspath(path))} {what}: give the name of a file, such as "
+        '"budget.json", which is made where there is none; or leave path out to keep the ledger in '
+        "memory"
+    )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from skdp.budget._ledger import Entry, Ledger
 from skdp.privacy import Gap, get_epsilon
-from skdp.privacy._promise import digits_up
+from skdp.privacy._promise import digits_down, digits_up, share_up
 
 __all__ = [
     "entry_lines",
@@ -20,13 +20,15 @@ __all__ = [
 
 def refusal(entry: Entry, ledger: Ledger) -> str:
     """Why a reservation was not made."""
-    alone = get_epsilon(entry.mechanisms, ledger.rule.delta)
-    delta = digits_up(ledger.rule.delta)
+    # Even what is free is refused where the ledger is overspent.
+    alone = get_epsilon(entry.mechanisms, ledger.rule.delta) if entry.mechanisms else 0.0
+    rule = ledger.rule
+    left = digits_down(ledger.largest_gaussian(), 4)
     return (
-        f"{entry.name} does not fit: it costs epsilon={digits_up(alone)} at delta={delta} by "
-        f"itself, and {ledger.share_spent():.1%} of the budget of {ledger.rule.epsilon:.6g} is "
-        f"spent (epsilon={ledger.largest_gaussian():.4g} is left for a fit on all rows). Nothing "
-        "was recorded: lower its epsilon, raise its noise, or do without it"
+        f"{entry.name} does not fit: it costs epsilon={digits_up(alone)} at delta="
+        f"{digits_up(rule.delta)} by itself, and {share_up(ledger.share_spent())} of the budget of "
+        f"{digits_up(rule.epsilon, 6)} is spent (epsilon={left} is left for a fit on all rows). "
+        "Nothing was recorded: lower its epsilon, raise its noise, or do without it"
     )
 
 
@@ -34,8 +36,8 @@ def overspending(name: str, ledger: Ledger) -> str:
     """What is wrong with a ledger that a fit no longer fits into."""
     delta = digits_up(ledger.rule.delta)
     return (
-        f"{name} is recorded, and the budget epsilon={ledger.rule.epsilon:.6g} at delta="
-        f"{delta} does not pay for it: {ledger.share_spent():.1%} of it is spent. Call "
+        f"{name} is recorded, and the budget epsilon={digits_up(ledger.rule.epsilon, 6)} at delta="
+        f"{delta} does not pay for it: {share_up(ledger.share_spent())} of it is spent. Call "
         "reserve before fit, so that a fit is refused before it reads a row"
     )
 
@@ -60,10 +62,10 @@ def in_short(ledger: Ledger, where: str, fit_ids: Iterable[str]) -> str:
     fits = "1 fit" if n_fits == 1 else f"{n_fits} fits"
     n_missing = len(set(fit_ids) - set(ledger.entries))
     holds = ledger.is_within_budget() and not ledger.n_seeded()
-    budget = f"epsilon {ledger.rule.epsilon:.6g} at delta {digits_up(ledger.rule.delta)}"
+    budget = f"epsilon {digits_up(ledger.rule.epsilon, 6)} at delta {digits_up(ledger.rule.delta)}"
     return (
         f"The ledger {where}: {fits}, {'within' if holds else 'overspent:'} {budget}, "
-        f"{ledger.share_spent():.1%} of it spent."
+        f"{share_up(ledger.share_spent())} of it spent."
         + (f" Fits on the object that are not in it: {n_missing}." if n_missing else "")
     )
 
@@ -99,8 +101,8 @@ def summary_lines(ledger: Ledger) -> Iterator[str]:
             "whoever has it, nor where fits share one."
         )
     yield (
-        f"Spent: {ledger.share_spent():.1%}. Left for one more fit on all rows: epsilon "
-        f"{ledger.largest_gaussian():.3g}."
+        f"Spent: {share_up(ledger.share_spent())}. Left for one more fit on all rows: epsilon "
+        f"{digits_down(ledger.largest_gaussian())}."
     )
     yield (
         "Had all been chosen in advance, they would cost epsilon "

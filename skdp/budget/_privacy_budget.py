@@ -1,5 +1,7 @@
 """PrivacyBudget: one ledger for everything that is fitted on the same rows."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import secrets
@@ -8,13 +10,14 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Self
 
 from sklearn.base import clone
 
 from skdp.budget._ledger import Entry, Ledger, releases_of
-from skdp.budget._ledger_file import LockedFile
+from skdp.budget._ledger_file import LockedFile, check_path
 from skdp.budget._ledger_text import (
     entry_lines,
     in_short,
@@ -24,7 +27,7 @@ from skdp.budget._ledger_text import (
     summary_lines,
     unplanned,
 )
-from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning
+from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning, shown
 from skdp.privacy._filter import make_filter
 from skdp.privacy._mechanism import Mechanism
 from skdp.privacy._promise import digits_up
@@ -34,6 +37,8 @@ from skdp.statement._privacy_statement import fits_of, planned_fits
 __all__ = ["PrivacyBudget"]
 
 _UNITS = ("row", "unit")
+# Epsilon, delta, unit and its name: what a ledger is about.
+_Subject = tuple[float, float, str, str | None]
 
 
 class PrivacyBudget:
@@ -97,6 +102,7 @@ class PrivacyBudget:
     See Also
     --------
     skdp.privacy_statement : What one object costs by itself, also before it is fitted.
+    skdp.privacy.group_epsilon : What releases cost somebody who has several rows.
 
     References
     ----------
@@ -126,6 +132,8 @@ class PrivacyBudget:
 
     # What is entered in it is no part of the estimators that carry it.
     _holds_no_parts = True
+    # What this object saw last: the ledger itself where it is in memory.
+    _seen: Ledger | None
 
     def __init__(
         self,
@@ -134,12 +142,13 @@ class PrivacyBudget:
         *,
         unit: str = "row",
         unit_name: str | None = None,
-        path: str | os.PathLike | None = None,
+        path: str | os.PathLike[str] | None = None,
     ):
         if not isinstance(unit, str) or unit not in _UNITS:
-            raise ValueError(f"unit must be one of {_UNITS}; got {_shown(unit)}")
+            raise ValueError(f"unit must be one of {_UNITS}; got {shown(unit)}")
         if not (unit_name is None or isinstance(unit_name, str)):
-            raise ValueError(f"unit_name must be a text or None; got {_shown(unit_name)}")
+            raise ValueError(f"unit_name must be a text or None; got {shown(unit_name)}")
+        check_path(path)
         self._begin(
             Ledger(make_filter(epsilon, delta), unit, secrets.token_hex(8), unit_name), path
         )
@@ -277,7 +286,7 @@ class PrivacyBudget:
 
         def ended(ledger: Ledger) -> Ledger:
             if fit_id not in ledger.entries:
-                raise PrivacyError(f"fit_id={fit_id!r} was never entered in this ledger")
+                raise PrivacyError(f"fit_id={shown(fit_id)} was never entered in this ledger")
             return ledger.with_records(replace(ledger.entries[fit_id], state="fitted"))
 
         self._change(ended)
@@ -331,6 +340,12 @@ class PrivacyBudget:
         skdp.exceptions.PrivacyWarning
             When `delta` is at least one over the number of rows.
 
+        See Also
+        --------
+        spend : Puts what was fitted in the place of the reservation.
+        remaining_fits : How many such fits the budget still pays for.
+        skdp.privacy_statement : What such a fit would promise by itself.
+
         Examples
         --------
         >>> from skdp import DPSGDClassifier, PrivacyBudget
@@ -343,8 +358,8 @@ class PrivacyBudget:
         mechanisms = self._planned(estimator, n_rows, n_features, n_classes, X_sample)
         if self.delta >= 1.0 / n_rows:
             warnings.warn(
-                f"delta={self.delta:.4g} is at least 1 / n_rows ({n_rows} rows): publishing a "
-                "random row would pass as private; keep a ledger with a smaller delta",
+                f"delta={digits_up(self.delta, 4)} is at least 1 / n_rows ({n_rows} rows): "
+                "publishing a random row would pass as private; keep a ledger with a smaller delta",
                 PrivacyWarning,
                 stacklevel=2,
             )
@@ -455,7 +470,15 @@ class PrivacyBudget:
 
         Parameters
         ----------
-        estimator, n_rows, n_features, n_classes, X_sample
+        estimator : estimator
+            As for `reserve`.
+        n_rows : int
+            As for `reserve`.
+        n_features : int or None, default=None
+            As for `reserve`.
+        n_classes : int or None, default=None
+            As for `reserve`.
+        X_sample : array-like or frame, default=None
             As for `reserve`.
 
         Returns
@@ -498,10 +521,13 @@ class PrivacyBudget:
         Parameters
         ----------
         text : str
+            What `to_json` returned.
 
         Returns
         -------
         budget : PrivacyBudget
+            With the same entries. Nothing connects it with the one that wrote the text: of what
+            either spends from now on, the other knows nothing.
 
         Raises
         ------
@@ -530,6 +556,7 @@ class PrivacyBudget:
         Returns
         -------
         text : str
+            How many fits it has, its budget, and how much of it is spent; or why it cannot be read.
 
         Examples
         --------
@@ -552,10 +579,8 @@ class PrivacyBudget:
     def __str__(self) -> str:
         ledger = self._read()
         who = ledger.name_of_units() or self.unit
-        title = (
-            f"Privacy budget: epsilon {self.epsilon:.6g} at delta {digits_up(self.delta)}, "
-            f"for every single {who}."
-        )
+        epsilon, delta = digits_up(self.epsilon, 6), digits_up(self.delta)
+        title = f"Privacy budget: epsilon {epsilon} at delta {delta}, for every single {who}."
         return "\n".join([title, *entry_lines(ledger), *summary_lines(ledger)])
 
     def __copy__(self) -> Self:
@@ -575,7 +600,7 @@ class PrivacyBudget:
             )
         return _at_path, (*self._asked, str(self._file.path))
 
-    def _begin(self, ledger: Ledger, path: str | os.PathLike | None) -> None:
+    def _begin(self, ledger: Ledger, path: str | os.PathLike[str] | None) -> None:
         rule = ledger.rule
         self._prepare((rule.epsilon, rule.delta, ledger.unit, ledger.unit_name), path)
         if self._file is None:
@@ -587,15 +612,14 @@ class PrivacyBudget:
                 self._seen = ledger
         self._read()
 
-    def _prepare(self, asked: tuple, path: str | os.PathLike | None) -> None:
+    def _prepare(self, asked: _Subject, path: str | os.PathLike[str] | None) -> None:
         self._asked = asked
         self._file = None if path is None else LockedFile(path)
         self._lock = threading.RLock()
         self._is_changing = False
-        # What this object saw last: the ledger itself where it is in memory.
-        self._seen: Ledger | None = None
+        self._seen = None
         self._process = os.getpid()
-        self._reserved_here: list[tuple[weakref.ref, str]] = []
+        self._reserved_here: list[tuple[weakref.ref[Any], str]] = []
 
     def _planned(
         self,
@@ -640,7 +664,8 @@ class PrivacyBudget:
                 raise PrivacyError(f"{entry.name} cannot be on this budget: {why}")
             if entry.key in ledger.entries:
                 raise PrivacyError(
-                    f"fit_id={entry.key!r} is entered already: every fit needs a mark of its own"
+                    f"fit_id={shown(entry.key)} is entered already: every fit needs a mark of "
+                    "its own"
                 )
             longer = ledger.with_records(entry)
             if not longer.is_within_budget():
@@ -664,10 +689,12 @@ class PrivacyBudget:
             )
         with self._lock, self._alone():
             if self._file is None:
+                # It was put there when the budget was made.
+                assert self._seen is not None
                 before, self._seen = self._seen, step(self._seen)
                 return before, self._seen
             with self._file.locked():
-                before = self._checked(Ledger.from_json(self._file.read()))
+                before = self._checked(Ledger.from_json(self._file.read()), self._file.path)
                 after = step(before)
                 if after is not before:
                     self._file.write(after.to_json())
@@ -688,20 +715,20 @@ class PrivacyBudget:
         finally:
             self._is_changing = False
 
-    def _checked(self, stored: Ledger) -> Ledger:
+    def _checked(self, stored: Ledger, path: Path) -> Ledger:
         """The ledger in the file, where it is the one that this object is about."""
         epsilon, delta, unit, unit_name = self._asked
         theirs = (stored.rule.epsilon, stored.rule.delta, stored.unit)
         same_name = unit_name is None or stored.unit_name == unit_name
         if theirs != (epsilon, delta, unit) or not same_name:
             raise PrivacyError(
-                f"the ledger in path={str(self._file.path)!r} is about (epsilon, delta, unit, "
+                f"the ledger in path={str(path)!r} is about (epsilon, delta, unit, "
                 f"unit_name)={(*theirs, stored.unit_name)!r}, not {self._asked!r}: ask for the "
                 "same, or keep another file for other data"
             )
         if self._seen is not None and not stored.continues(self._seen):
             raise PrivacyError(
-                f"entries have disappeared from the ledger in path={str(self._file.path)!r}: "
+                f"entries have disappeared from the ledger in path={str(path)!r}: "
                 "another file, or an old copy of it, was put in its place. Put back the newest "
                 "copy, or spend() what is missing on a PrivacyBudget made anew from this file"
             )
@@ -713,12 +740,12 @@ class PrivacyBudget:
             entry = ledger.entries.get(key)
             if entry is None or entry.state != "reserved":
                 raise ValueError(
-                    f"reservation={key!r} is no open reservation of this ledger: leave it out to "
-                    "record the fit as one that was not reserved"
+                    f"reservation={shown(key)} is no open reservation of this ledger: leave it out "
+                    "to record the fit as one that was not reserved"
                 )
             if entry.name != type(fitted).__name__:
                 raise ValueError(
-                    f"reservation={key!r} was made for {entry.name}, and this is "
+                    f"reservation={shown(key)} was made for {entry.name}, and this is "
                     f"{type(fitted).__name__}: leave it out to record the fit as one that was not "
                     "reserved"
                 )
@@ -728,11 +755,6 @@ class PrivacyBudget:
             if reference() is fitted and entry is not None and entry.state == "reserved":
                 return own_key
         return None
-
-
-def _shown(value: Any) -> str:
-    """A text, or the type of what was passed by mistake, which may be a column of ids."""
-    return repr(value) if isinstance(value, str) else f"an object of type {type(value).__name__}"
 
 
 def _at_path(

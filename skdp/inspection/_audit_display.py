@@ -1,12 +1,16 @@
 """AuditDisplay: the adversary's errors against those that the claim allows."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skdp.audit._audit_privacy import PrivacyAudit, audit_privacy
 from skdp.audit._confidence import ClaimFamily
 from skdp.inspection._style import BLACK, add_legend, add_note, axes_for, draw_error_axes
+from skdp.linear_model import DPSGDClassifier
 
 __all__ = ["AuditDisplay"]
 
@@ -63,7 +67,7 @@ class AuditDisplay:
         ----------
         audit : PrivacyAudit
             As `audit_privacy` returns it.
-        ax
+        ax : matplotlib Axes, default=None
             As for `plot`.
 
         Returns
@@ -75,17 +79,27 @@ class AuditDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **audit_options: Any
+        cls,
+        estimator: DPSGDClassifier,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        ax: Any = None,
+        **audit_options: Any,
     ) -> Self:
         """Audit an estimator, and draw what was found.
 
         Parameters
         ----------
-        estimator, X, y
+        estimator : DPSGDClassifier
             As for `audit_privacy`.
-        ax
+        X : array-like or CSR of shape (n_samples, n_features)
+            As for `audit_privacy`.
+        y : array-like of shape (n_samples,)
+            As for `audit_privacy`.
+        ax : matplotlib Axes, default=None
             As for `plot`.
-        **audit_options
+        **audit_options : dict
             Further arguments of `audit_privacy`.
 
         Returns

@@ -1,5 +1,7 @@
 """BudgetCurveDisplay: how epsilon grows with the steps, and when a budget is spent."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skdp.exceptions import shown
 from skdp.inspection._priced import one_delta, releases_to_draw
 from skdp.inspection._style import (
     BLACK,
@@ -32,6 +35,7 @@ from skdp.privacy import (
 )
 from skdp.privacy._calibration import MOST_STEPS, most_steps
 from skdp.privacy._mechanism import Mechanism, check_budget, check_count, check_delta
+from skdp.privacy._promise import digits_up
 from skdp.statement import privacy_statement
 
 __all__ = ["BudgetCurveDisplay"]
@@ -144,7 +148,7 @@ class BudgetCurveDisplay:
             Probability that a row takes part in a step: batch size over number of rows.
         n_steps : int
             Steps that are planned.
-        **options
+        **options : dict
             Further arguments of `from_mechanisms`.
 
         Returns
@@ -166,7 +170,7 @@ class BudgetCurveDisplay:
         ----------
         estimator : fitted estimator or dict of str to fitted estimator
             A private classifier, a pipeline around one, or one a curve by name.
-        **options
+        **options : dict
             Further arguments of `from_mechanisms`; delta is that of the fits.
 
         Returns
@@ -213,7 +217,7 @@ class BudgetCurveDisplay:
             later.
         textbook : bool, default=True
             Whether to draw the textbook's estimate of the steps too.
-        **options
+        **options : dict
             Arguments of `plot`: `ax` and `line_kw`.
 
         Returns
@@ -317,7 +321,7 @@ class BudgetCurveDisplay:
         if self.budget is None:
             return
         self.budget_line_ = ax.axhline(
-            self.budget, color=BLACK, linewidth=1.0, label=f"budget {self.budget:g}"
+            self.budget, color=BLACK, linewidth=1.0, label=f"budget {digits_up(self.budget, 6)}"
         )
         met = {
             name: n_steps
@@ -332,6 +336,8 @@ class BudgetCurveDisplay:
         """Lead from each crossing down to the axis, with the number of steps upright beside it."""
         from matplotlib import patheffects
 
+        if self.budget is None:
+            return
         found = sorted(int(point.get_xdata()[0]) for point in self.crossings_.values())
         curves = [*self.epsilons.values(), *self.estimates.values()]
         width = math.log(self.steps[-1] / self.steps[0])
@@ -368,14 +374,14 @@ class _Run:
     steps: SubsampledGaussian | GroupedGaussian
 
     @classmethod
-    def of(cls, mechanisms: Mechanism | Sequence[Mechanism]) -> "_Run":
+    def of(cls, mechanisms: Mechanism | Sequence[Mechanism]) -> _Run:
         parts = (mechanisms,) if isinstance(mechanisms, Mechanism) else tuple(mechanisms)
         repeated = [part for part in parts if not isinstance(part, Gaussian)]
         if len(repeated) != 1 or not isinstance(repeated[0], SubsampledGaussian | GroupedGaussian):
             raise ValueError(
                 "a run has exactly one SubsampledGaussian or GroupedGaussian, whose steps are "
                 "counted, and any number of Gaussian releases before it; got "
-                f"{mechanisms!r}. Several runs go into a dict, one entry a curve"
+                f"{shown(mechanisms)}. Several runs go into a dict, one entry a curve"
             )
         before = tuple(part for part in parts if isinstance(part, Gaussian))
         return cls(before, repeated[0])

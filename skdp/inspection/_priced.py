@@ -5,6 +5,8 @@ not at all. Seeds are no obstacle: repeated runs are how a spread is drawn. Neit
 noise, whose epsilon is drawn as infinite.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -62,8 +64,11 @@ def releases_to_draw(statement: PrivacyStatement) -> tuple[Mechanism, ...]:
 
 
 def one_delta(statements: Iterable[PrivacyStatement]) -> float:
-    """Return the delta that all statements share, since one axis shows epsilon at one delta."""
-    deltas = {statement.delta for statement in statements}
+    """Return the delta that all statements share, since one axis shows epsilon at one delta.
+
+    Statements of what released something noisy have one.
+    """
+    deltas = {statement.delta for statement in statements if statement.delta is not None}
     if len(deltas) > 1:
         raise ValueError(
             f"the fits have different deltas ({sorted(deltas)}), and one axis shows epsilon at "

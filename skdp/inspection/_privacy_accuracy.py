@@ -1,5 +1,7 @@
 """PrivacyAccuracyDisplay: what accuracy is to be had at which epsilon."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -11,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
+from skdp.exceptions import shown
 from skdp.inspection._priced import drawn_epsilon, obstacles, random_states
 from skdp.inspection._style import (
     BLACK,
@@ -22,6 +25,7 @@ from skdp.inspection._style import (
     curve_style,
     delta_text,
     draw_spread,
+    leave_room_above,
     require_pyplot,
 )
 from skdp.privacy import PrivacyStatement
@@ -171,7 +175,9 @@ class PrivacyAccuracyDisplay:
             fit. None clears them: noise from the operating system, and no repetition.
         n_jobs : int or None, default=None
             Fits at the same time.
-        ax, line_kw
+        ax : matplotlib Axes, default=None
+            As for `plot`.
+        line_kw : dict, default=None
             As for `plot`.
 
         Returns
@@ -257,7 +263,9 @@ class PrivacyAccuracyDisplay:
             self.note_ = add_note(ax, f"No promise holds for {who}.")
         n_repeats = next(iter(self.scores.values())).shape[1]
         title = f"mean and std. dev. of {n_repeats} fits" if n_repeats > 1 else None
-        add_legend(ax, title=title)
+        n_lines = len(ax.get_legend_handles_labels()[1]) + (title is not None)
+        leave_room_above(ax, n_lines)
+        add_legend(ax, title=title, loc="upper left")
         return self
 
 
@@ -277,7 +285,7 @@ def _splits(X: Any, y: Any, X_test: Any, y_test: Any, cv: Any) -> list[_Split]:
         raise ValueError("X_test and y_test go together: give both of them, or neither")
     if X_test is not None:
         if cv is not None:
-            raise ValueError(f"cv={cv!r} splits X, and X_test is held out already: give one")
+            raise ValueError(f"cv={shown(cv)} splits X, and X_test is held out already: give one")
         return [_Split(X, y, X_test, y_test)]
     X, y = indexable(X, y)
     return [
@@ -310,8 +318,8 @@ def _epsilon_name(estimator: Any, param_name: str) -> str:
             last = last[-1]
     if param_name not in estimator.get_params(deep=True):
         raise ValueError(
-            f"{type(estimator).__name__} has no parameter {param_name!r} to set epsilon by: name "
-            "it, param_name=..."
+            f"{type(estimator).__name__} has no parameter {shown(param_name)} to set epsilon by: "
+            "name it, param_name=..."
         )
     return param_name
 
@@ -320,7 +328,7 @@ def _generator(random_state: int | None) -> np.random.Generator | None:
     if random_state is None:
         return None
     if isinstance(random_state, bool) or not isinstance(random_state, Integral):
-        raise ValueError(f"random_state must be None or a whole number, got {random_state!r}")
+        raise ValueError(f"random_state must be None or a whole number, got {shown(random_state)}")
     return np.random.default_rng(int(random_state))
 
 
@@ -370,7 +378,9 @@ def _non_private(non_private: Any, first: Any) -> Any:
     if not isinstance(non_private, str):
         return non_private
     if non_private != "auto":
-        raise ValueError(f'non_private must be an estimator, "auto" or None, got {non_private!r}')
+        raise ValueError(
+            f'non_private must be an estimator, "auto" or None, got {shown(non_private)}'
+        )
     from sklearn.linear_model import LogisticRegression
 
     plain = LogisticRegression(max_iter=1000)

@@ -1,12 +1,14 @@
 """PrivacyProfileDisplay: the whole promise, as delta against epsilon or as two error rates."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from skdp.inspection._priced import releases_to_draw
+from skdp.inspection._priced import one_delta, releases_to_draw
 from skdp.inspection._style import (
     add_legend,
     axes_for,
@@ -20,6 +22,7 @@ from skdp.inspection._style import (
 )
 from skdp.privacy import get_epsilon, privacy_profile, trade_off_curve
 from skdp.privacy._mechanism import Mechanism, check_delta
+from skdp.privacy._promise import digits_up
 from skdp.statement import privacy_statement
 
 __all__ = ["PrivacyProfileDisplay"]
@@ -116,7 +119,7 @@ class PrivacyProfileDisplay:
             each at its own delta.
         epsilons : sequence of float, default=None
             As for `from_mechanisms`.
-        **options
+        **options : dict
             Arguments of `plot`: `kind`, `ax` and `line_kw`.
 
         Returns
@@ -132,7 +135,7 @@ class PrivacyProfileDisplay:
         fits = by_name(estimator, lambda one: type(one).__name__)
         stated = {name: privacy_statement(fitted) for name, fitted in fits.items()}
         runs = {name: releases_to_draw(statement) for name, statement in stated.items()}
-        marked = {name: statement.delta for name, statement in stated.items()}
+        marked = {name: one_delta([statement]) for name, statement in stated.items()}
         return cls._of_runs(runs, marked, epsilons).plot(**options)
 
     @classmethod
@@ -154,7 +157,7 @@ class PrivacyProfileDisplay:
             Where to mark a promise.
         epsilons : sequence of float, default=None
             Where to evaluate the profiles. None is up to where delta has become very small.
-        **options
+        **options : dict
             Arguments of `plot`: `kind`, `ax` and `line_kw`.
 
         Returns
@@ -171,9 +174,11 @@ class PrivacyProfileDisplay:
         cls, runs: dict[str, Any], marked: dict[str, float], epsilons: Sequence[float] | None
     ) -> Self:
         require_pyplot(cls.__name__)
-        if epsilons is None:
-            epsilons = np.linspace(0.0, _farthest(runs, marked), _N_POINTS)
-        grid = np.asarray(epsilons, dtype=np.float64)
+        grid = (
+            np.linspace(0.0, _farthest(runs, marked), _N_POINTS)
+            if epsilons is None
+            else np.asarray(epsilons, dtype=np.float64)
+        )
         rates = np.linspace(0.0, 1.0, _N_POINTS)
         return cls(
             epsilons=grid,
@@ -206,7 +211,9 @@ class PrivacyProfileDisplay:
         """
         check_choice("kind", kind, _KINDS)
         ax = axes_for(self, ax)
-        self.lines_, self.promises_, self.guess_line_ = {}, {}, None
+        self.lines_: dict[str, Any] = {}
+        self.promises_: dict[str, Any] = {}
+        self.guess_line_ = None
         if kind == "profile":
             self._draw_profiles(ax, line_kw or {})
         else:
@@ -241,11 +248,11 @@ class PrivacyProfileDisplay:
     def _promise_label(self, name: str) -> str:
         if name not in self.promises:
             return name
-        return f"{name} (epsilon {self.promises[name][0]:.3g})"
+        return f"{name} (epsilon {digits_up(self.promises[name][0])})"
 
     def _legend_title(self) -> str | None:
         deltas = {delta for _, delta in self.promises.values()}
-        return f"points at delta {deltas.pop():.3g}" if len(deltas) == 1 else None
+        return f"points at delta {digits_up(deltas.pop())}" if len(deltas) == 1 else None
 
     def _draw_trade_offs(self, ax: Any, line_kw: dict[str, Any]) -> None:
         self.guess_line_ = draw_error_axes(ax)

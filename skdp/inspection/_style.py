@@ -4,12 +4,15 @@ The colours are those of Okabe and Ito (2008, "Color universal design"). Each cu
 its own as well, so that a print in grey can be read. Text follows the width of the axes.
 """
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from skdp.exceptions import shown
 from skdp.privacy._promise import digits_up
 
 __all__ = [
@@ -45,6 +48,11 @@ def require_pyplot(display: str) -> Any:
     ----------
     display : str
         The class that draws.
+
+    Returns
+    -------
+    pyplot : module
+        That of matplotlib.
     """
     try:
         from matplotlib import pyplot
@@ -137,10 +145,13 @@ def draw_error_axes(ax: Any) -> Any:
 
 
 def leave_room_above(ax: Any, n_rows: int) -> None:
-    """Raise the top of a logarithmic y axis by the height of a legend with so many rows."""
+    """Raise the top of the y axis by the height of a legend with so many rows."""
     share = min(0.5, (1.35 * n_rows + 0.8) * small_text(ax) / _height(ax))
     low, high = ax.get_ylim()
-    ax.set_ylim(low, high * (high / low) ** (share / (1.0 - share)))
+    if ax.get_yscale() == "log":
+        ax.set_ylim(low, high * (high / low) ** (share / (1.0 - share)))
+    else:
+        ax.set_ylim(low, high + (high - low) * share / (1.0 - share))
 
 
 def leave_room_below(ax: Any, lowest: float, n_characters: int) -> None:
@@ -186,9 +197,9 @@ def by_name(things: Any, name_of: Any) -> dict[str, Any]:
 
 def check_choice(name: str, value: str, choices: Any) -> None:
     """Refuse what is not one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         known = " or ".join(f'"{choice}"' for choice in choices)
-        raise ValueError(f"{name} must be {known}, got {value!r}")
+        raise ValueError(f"{name} must be {known}, got {shown(value)}")
 
 
 def _height(ax: Any) -> float:

@@ -1,5 +1,7 @@
 """TrainingPathDisplay: how good a model was after each epoch, and what it had cost by then."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -29,6 +31,7 @@ from skdp.inspection._style import (
 )
 from skdp.linear_model._descent import stage_ends
 from skdp.privacy import PrivacyStatement, SubsampledGaussian, get_epsilon
+from skdp.privacy._promise import digits_up
 from skdp.statement import privacy_statement
 
 __all__ = ["StoredPath", "TrainingPathDisplay"]
@@ -78,7 +81,7 @@ class StoredPath:
         others = list(releases_to_draw(self.statement))
         others.remove(self.steps)
         stages = [replace(self.steps, n_steps=int(n)) for n in self.n_steps]
-        delta = self.statement.delta
+        delta = one_delta([self.statement])
         return np.array([get_epsilon((*others, stage), delta) for stage in stages])
 
 
@@ -166,7 +169,11 @@ class TrainingPathDisplay:
             Their labels.
         metric : {"accuracy", "log_loss"}, default="accuracy"
             What to draw.
-        against, ax, line_kw
+        against : {"epoch", "epsilon"}, default="epoch"
+            As for `plot`.
+        ax : matplotlib Axes, default=None
+            As for `plot`.
+        line_kw : dict, default=None
             As for `plot`.
 
         Returns
@@ -329,4 +336,4 @@ def _as_list(fits: Any) -> list[Any]:
 def _with_cost(name: str, path: StoredPath) -> str:
     if obstacles(path.statement) and not is_without_noise(path.statement):
         return f"{name} (no promise)"
-    return f"{name} (epsilon {drawn_epsilon(path.statement):.3g})"
+    return f"{name} (epsilon {digits_up(drawn_epsilon(path.statement))})"

@@ -13,7 +13,7 @@ import numpy as np
 from skdp.exceptions import DivergenceError
 from skdp.linear_model._training_plan import TrainingPlan
 
-__all__ = ["Descent", "average_of_last", "descend", "passes", "stage_ends"]
+__all__ = ["Descent", "as_model", "average_of_last", "descend", "passes", "stage_ends"]
 
 AfterEpoch = Callable[["Descent"], bool]
 
@@ -113,7 +113,8 @@ def _descent(
 ) -> Descent:
     """What is left after so many steps; the model is the path's own average where there is one."""
     if path is not None and n_steps < len(path):
-        path = path[:n_steps]
+        # A copy, since the rest of the block was never written and may hold anything.
+        path = path[:n_steps].copy()
         weights = average_of_last(path, n_steps, plan.n_averaged(n_steps))
     drawn = plan.gradient.count_scale * plan.gradient.batch_size * n_steps
     share = float(np.clip(count / drawn, 0.0, 1.0))
@@ -157,6 +158,17 @@ class _EpochAverages:
         """Of the epoch that has just ended; once for each."""
         begin, end = self._spans.popleft()
         return (self._sum - self._sums_before.popleft()) / (end - begin)
+
+
+def as_model(
+    weights: np.ndarray, n_outputs: int, n_features: int, fit_intercept: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Flat weights, one model or a stack of them, as coefficients and intercepts."""
+    n_coef = n_features * n_outputs
+    stack = weights.shape[:-1]
+    coef = weights[..., :n_coef].reshape(*stack, n_features, n_outputs)
+    intercept = weights[..., n_coef:] if fit_intercept else np.zeros((*stack, n_outputs))
+    return np.ascontiguousarray(np.swapaxes(coef, -1, -2)), intercept.copy()
 
 
 def average_of_last(path: np.ndarray, n_steps: int, n_averaged: int) -> np.ndarray:

@@ -1,25 +1,29 @@
 """DPSGDClassifier: check, plan, descend, report."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skdp._estimator import (
     BUDGET,
+    ON_INVALID,
     PrivateEstimator,
     hide_row_count,
     kept_releases,
-    public_shape,
+    missed_units,
+    public_columns,
+    read_usable_rows,
     replace_fitted,
-    validated_copy,
     warn_of,
 )
 from skdp._sklearn import (
@@ -32,26 +36,40 @@ from skdp._sklearn import (
     with_callbacks,
 )
 from skdp.budget import PrivacyBudget
-from skdp.linear_model._descent import Descent, average_of_last, descend, passes, stage_ends
+from skdp.linear_model._descent import (
+    Descent,
+    as_model,
+    average_of_last,
+    descend,
+    passes,
+    stage_ends,
+)
 from skdp.linear_model._first_releases import first_releases
-from skdp.linear_model._labels import declared_labels, encode_labels
+from skdp.linear_model._labels import declared_labels, encode_labels, read_labels, same_kind
 from skdp.linear_model._losses import Loss, loss_for
 from skdp.linear_model._privacy_unit import unit_name_of, units_of
-from skdp.linear_model._training_plan import TrainingPlan, make_plan, weaknesses_of
+from skdp.linear_model._training_plan import (
+    TrainingPlan,
+    make_plan,
+    n_averaged_of,
+    weaknesses_of,
+)
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.mechanisms._rows import in_row_order, rows_of
 from skdp.mechanisms._units import Units
 from skdp.privacy import Gaussian, SubsampledGaussian
+from skdp.reading._column import check_same_rows, other_order, read_column
+from skdp.reading._table import read_table
 
 __all__ = ["DPSGDClassifier"]
 
 _AUTO = StrOptions({"auto"})
-_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+_DATA_CHECKS = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
 
-def _path_is_stored(estimator: "DPSGDClassifier") -> bool:
+def _path_is_stored(estimator: DPSGDClassifier) -> bool:
     fitted = hasattr(estimator, "coef_")
     if hasattr(estimator, "coef_path_") or (estimator.store_path and not fitted):
         return True
@@ -77,6 +95,9 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
       contributes nothing in one of them ("zero-out"). With `privacy_unit`, a unit with all its
       rows takes the place of the row.
     - Public are the number of rows, the number and names of the columns, and the label set.
+    - The promise is for tables that `fit` takes: of finite numbers, with every label in `classes`,
+      and an id in every row. That it refuses one is an exact fact about a row, so whether a table
+      is such a one must be public, or else `on_invalid="drop"`, with which every table is taken.
     - Settings left at "auto" come from public numbers, and from noisy counts of the classes and
       of the rows' norms, which `epsilon_` pays for.
 
@@ -117,7 +138,9 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         unit had one row); 64 where `noise_multiplier` is given.
     max_row_norm : float or None, default=None
         Public bound on the L2 norm of a row: longer rows are scaled down to it, in `fit` and in
-        `predict` alike. None is no bound.
+        `predict` alike. With it, logits are not linear in long rows: what reads `coef_` alone
+        (explainers, exports) is wrong about them, unless a `RowNormClipper` in front bounds the
+        rows instead. None is no bound.
     average : bool, default=True
         Whether to return a mean of the last iterates instead of the last one: of the last
         twentieth, or of the last quarter where `noise_multiplier` is given. It costs nothing:
@@ -142,6 +165,11 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
     unit_name : str or None, default=None
         What a unit of privacy is, such as "patient", for statements and ledgers: costs to
         different units are not added up. None takes the name of `privacy_unit`, where it has one.
+    on_invalid : {"raise", "drop"}, default="raise"
+        What happens to rows that hold a missing or infinite value, whose label is missing or not
+        in `classes`, or that have no id in `privacy_unit`. "drop" lets them contribute nothing to
+        any release, so that no one learns whether there are any; they still count in the public
+        number of rows. "raise" refuses the whole table, which tells that there is one.
     budget : PrivacyBudget or None, default=None
         Counts the fits of this estimator and of all its clones as they happen: `fit` enters its
         whole plan before it reads a row, and is refused where the budget does not pay for it. A
@@ -152,7 +180,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
     classes_ : ndarray of shape (n_classes,)
         The label set, sorted.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients.
+        Coefficients. Logits are `X @ coef_.T + intercept_`, but for rows longer than
+        `max_row_norm_`.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts; zero without `fit_intercept`.
     epsilon_, delta_ : float
@@ -169,6 +198,10 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         rate are in the units of the rows. Where the norms were estimated, the intercept is learned
         as the weight of a constant of the rows' size instead of 1, so that training does not
         depend on the unit.
+    max_row_norm_ : float or None
+        The bound on the rows, in `fit` and in `predict`.
+    averaged_share_ : float
+        Share of the iterates, the last ones, whose mean is the model; 0 for the last one alone.
     n_steps_ : int
         Noisy steps taken; fewer than planned where a callback ended training. `epsilon_` is that
         of the whole plan all the same: a stopping time chosen by looking is no smaller release.
@@ -244,19 +277,49 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         "store_path": ["boolean"],
         "random_state": ["random_state"],
         "unit_name": [str, None],
+        "on_invalid": ON_INVALID,
         "budget": BUDGET,
     }
 
+    # Where it is imported from: what is stored of a model names no place that may change.
+    __module__ = "skdp"
+
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    epsilon_: float
+    delta_: float
+    mechanisms_: tuple[Gaussian | SubsampledGaussian, ...]
+    noise_multiplier_: float
+    clip_threshold_: float
+    learning_rate_: float
+    batch_size_: float
+    sample_rate_: float
+    max_row_norm_: float | None
+    averaged_share_: float
+    n_steps_: int
+    n_iter_: int
+    clip_fraction_: float
+    coef_path_: np.ndarray
+    intercept_path_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    unit_: Literal["row", "unit"]
+    unit_name_: str | None
+    noise_source_: Literal["system", "seeded"]
+    skdp_version_: str
+    fit_id_: str
+
     def __init__(
         self,
-        epsilon: float | str | None = "auto",
+        epsilon: float | Literal["auto"] | None = "auto",
         *,
-        delta: float | str = "auto",
-        noise_multiplier: float | str = "auto",
-        clip_threshold: float | str = "auto",
-        learning_rate: float | str = "auto",
-        n_epochs: float | str = "auto",
-        batch_size: float | str = "auto",
+        delta: float | Literal["auto"] = "auto",
+        noise_multiplier: float | Literal["auto"] = "auto",
+        clip_threshold: float | Literal["auto"] = "auto",
+        learning_rate: float | Literal["auto"] = "auto",
+        n_epochs: float | Literal["auto"] = "auto",
+        batch_size: float | Literal["auto"] = "auto",
         max_row_norm: float | None = None,
         average: bool = True,
         alpha: float = 0.0,
@@ -265,6 +328,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         store_path: bool = False,
         random_state: int | np.random.RandomState | None = None,
         unit_name: str | None = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
         budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
@@ -282,6 +346,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         self.store_path = store_path
         self.random_state = random_state
         self.unit_name = unit_name
+        self.on_invalid = on_invalid
         self.budget = budget
 
     @with_callbacks
@@ -293,11 +358,13 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
             Finite rows. Never modified; arrays, memory maps and CSR in float32 or float64 are
-            not copied, but for arrays of at most 48 MiB whose rows are not contiguous.
+            not copied, but for arrays of at most 48 MiB whose rows are not contiguous. Masked
+            entries count as missing; dates and text are refused.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels, matched with the rows by position.
         privacy_unit : array-like of shape (n_samples,) or None, default=None
-            The person, or other unit, that each row belongs to: integers or text. The promise is
+            The person, or other unit, that each row belongs to: integers or text, matched with
+            the rows by position; refused where its index says otherwise. The promise is
             then for the unit with all its rows: units are drawn with chance `sample_rate_`, the
             sum of a unit's row gradients is clipped as one vector, `batch_size` and every n count
             units. The number of units is public, the number of rows is not. None makes each row
@@ -325,66 +392,79 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         -----
         skdp.exceptions.PrivacyWarning
             When there is no noise, `epsilon_` is above 10, delta is at least one over the number
-            of rows, or the budget ends training early.
+            of rows, or the budget ends training early; or when the rows were split by units and
+            none are given.
+        UserWarning
+            When X and y label their rows alike, but in different orders.
         """
-        checked, learned_names = validated_copy(self)
         # With units the number of rows is private, so no error may show it.
         hiding = nullcontext if privacy_unit is None else hide_row_count
         with hiding():
-            shape = public_shape(X)
-            if shape is None or y is None:
-                # What is no table tells no sizes until it is read, if it can be.
-                X, y = validate_without_leaks(checked, X, y, **_DATA_CHECKS)
-                shape = X.shape
+            if y is None:
+                validate_without_leaks(clone(self), X, y, **_DATA_CHECKS)
+            check_same_rows(privacy_unit, "privacy_unit", X=X, y=y)
+            in_other_order = other_order(y, X)
+            X, shape, names = public_columns(self, X, **_DATA_CHECKS)
             check_consistent_length(X, y)
-            y, n_classes = self._label_set(checked, y)
-            units = None if privacy_unit is None else units_of(privacy_unit, shape[0])
+            # Labels are read before the fit is entered only where they say which there are.
+            labels = self._read_labels(y) if self.classes is None else None
+            label_set = labels[0] if labels else declared_labels(self.classes)
+            units, has_id = None, None
+            if privacy_unit is not None:
+                drops = self.on_invalid == "drop"
+                units, has_id = units_of(privacy_unit, shape[0], drops_missing=drops)
 
         # The promise is built from constructor arguments and public sizes, never from values.
         plan = make_plan(
             self,
             n_rows=shape[0] if units is None else len(units),
             n_features=shape[1],
-            n_classes=n_classes,
+            n_classes=len(label_set),
             unit="row" if units is None else "unit",
         )
-        warn_of(weaknesses_of(plan))
+        warn_of([*weaknesses_of(plan), *missed_units(units is not None)])
+        warn_of(in_other_order, UserWarning)
         name = self.unit_name or unit_name_of(privacy_unit)
         n = plan.gradient.n_rows
         with self._counted(plan.mechanisms, n=n, unit=plan.unit, name=name) as marks, hiding():
-            X, y = validate_without_leaks(checked, X, y, **_DATA_CHECKS)
+            X, usable = read_usable_rows(self, X, **_DATA_CHECKS)
             if X.shape != shape:
                 raise ValueError("X has another shape than it said before it was read")
-            fitted = self._train(
-                X, y, plan, units, {**marks, "unit_name_": name, **learned_names()}
-            )
+            classes, codes = labels or self._read_labels(y)
+            contributes = codes >= 0 if usable is None else usable & (codes >= 0)
+            if has_id is not None:
+                X, codes, contributes = X[has_id], codes[has_id], contributes[has_id]
+            known = {**marks, **names, "unit_name_": name, "classes_": classes}
+            fitted = self._train(X, codes, contributes, plan, units, known)
             replace_fitted(self, fitted)
         return self
 
-    def _label_set(self, checked: Any, y: Any) -> tuple[Any, int]:
-        """The labels, read if nothing declares which there are, and how many there are."""
-        if self.classes is not None:
-            return y, len(declared_labels(self.classes))
-        y = validate_without_leaks(checked, y=y)
-        return y, len(encode_labels(y, None)[0])
+    def _read_labels(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The label set, and the place in it of each row's label."""
+        drops = self.on_invalid == "drop"
+        y, missing = read_labels(clone(self), y, drops_missing=drops)
+        return encode_labels(y, self.classes, without=missing, drops_others=drops)
 
     def _train(
         self,
         X: Any,
-        y: np.ndarray,
+        codes: np.ndarray,
+        contributes: np.ndarray,
         plan: TrainingPlan,
         units: Units | None,
         known: dict[str, Any],
     ) -> dict[str, Any]:
         """All fitted attributes, of which `known` are settled; from rows to a model."""
-        classes, codes = encode_labels(y, self.classes)
-        loss = loss_for(len(classes))
+        loss = loss_for(len(known["classes_"]))
         streams = Streams(draw_seed(self.random_state), type(self).__name__)
+        usable = None
+        if not contributes.all():
+            usable, codes = contributes, np.where(contributes, codes, -1)
         # Whether arithmetic over- or underflows may depend on a single row, so it stays silent also
         # where the caller asked NumPy to raise.
         with np.errstate(all="ignore"):
             X = in_row_order(X)
-            plan, intercept = first_releases(plan, X, codes, streams, units)
+            plan, intercept = first_releases(plan, X, codes, streams, units, usable)
             gradient = NoisyGradient(
                 X,
                 loss.targets(codes),
@@ -394,12 +474,13 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
                 noise=streams.open("gradient", "noise"),
                 fit_intercept=self.fit_intercept,
                 units=units,
+                usable=usable,
             )
         # From here on, only noisy numbers: nothing below can cost privacy.
         n_coef = X.shape[1] * loss.n_outputs
         start = np.zeros(gradient.n_weights)
         start[n_coef:] = intercept
-        fitted = partial(self._fitted, plan, classes, known, streams.source)
+        fitted = partial(self._fitted, plan, known, streams.source)
         n_epochs = len(stage_ends(plan.gradient.n_steps, plan.gradient.sample_rate))
         descent = descend(
             gradient,
@@ -474,6 +555,38 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
         with np.errstate(under="ignore"):
             return self._loss.log_probabilities(scores)
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Mean accuracy on some rows: no promise covers it, unless these rows are public.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Share of the rows whose label is predicted.
+
+        Raises
+        ------
+        ValueError
+            Where the labels cannot be those that the model knows; none of them is shown.
+        """
+        check_is_fitted(self)
+        labels, missing = read_column(y, "y")
+        if missing is not None:
+            raise ValueError(
+                "y has missing labels, so there is nothing to compare predictions with"
+            )
+        if not same_kind(self.classes_, labels):
+            raise ValueError("y holds labels of another kind than classes_: numbers, or text")
+        return super().score(X, labels, sample_weight)
 
     @available_if(_path_is_stored)
     def staged_predict(self, X: ArrayLike) -> Iterator[np.ndarray]:
@@ -554,17 +667,16 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
     def _fitted(
         self,
         plan: TrainingPlan,
-        classes: np.ndarray,
-        names: dict[str, Any],
+        known: dict[str, Any],
         noise_source: str,
         descent: Descent,
     ) -> dict[str, Any]:
         """All fitted attributes."""
         gradient = plan.gradient
-        coef, intercept = self._model_shape(descent.weights, len(classes), names["n_features_in_"])
+        sizes = (loss_for(len(known["classes_"])).n_outputs, known["n_features_in_"])
+        coef, intercept = as_model(descent.weights, *sizes, self.fit_intercept)
         fitted = {
-            **names,
-            "classes_": classes,
+            **known,
             "coef_": coef,
             "intercept_": intercept,
             "epsilon_": plan.epsilon,
@@ -580,29 +692,17 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
             "clip_fraction_": descent.clip_fraction,
             "unit_": plan.unit,
             "noise_source_": noise_source,
-            "_plan": plan,
+            "max_row_norm_": gradient.max_row_norm,
+            "averaged_share_": plan.averaged_share,
         }
         if descent.path is not None:
-            path = self._model_shape(descent.path, len(classes), names["n_features_in_"])
+            path = as_model(descent.path, *sizes, self.fit_intercept)
             fitted["coef_path_"], fitted["intercept_path_"] = path
         return fitted
 
-    def _model_shape(
-        self, weights: np.ndarray, n_classes: int, n_features: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Flat weights, one model or a stack of them, as coefficients and intercepts."""
-        n_outputs = loss_for(n_classes).n_outputs
-        n_coef = n_features * n_outputs
-        stack = weights.shape[:-1]
-        coef = weights[..., :n_coef].reshape(*stack, n_features, n_outputs)
-        intercept = weights[..., n_coef:]
-        if not self.fit_intercept:
-            intercept = np.zeros((*stack, n_outputs))
-        return np.ascontiguousarray(np.swapaxes(coef, -1, -2)), intercept.copy()
-
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        return validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        return read_table(self, X, reset=False, **_DATA_CHECKS)
 
     def _scores(self, X: Any, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """Logits of one model: (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -610,9 +710,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         # huge, and NaN says nothing for either class, so that probabilities are always finite.
         with np.errstate(all="ignore"):
             scores = X @ coef.T
-            if self._plan.gradient.max_row_norm is not None:
-                norms = rows_of(X).norms()
-                scores *= row_scale(norms, self._plan.gradient.max_row_norm)[:, np.newaxis]
+            if self.max_row_norm_ is not None:
+                scores *= row_scale(rows_of(X).norms(), self.max_row_norm_)[:, np.newaxis]
             scores += intercept
         scores[np.isnan(scores)] = 0.0
         np.clip(scores, -1e300, 1e300, out=scores)
@@ -627,7 +726,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         check_is_fitted(self, "coef_path_")
         X = self._check_rows(X)
         for n_steps in stage_ends(self.n_steps_, self.sample_rate_):
-            n_averaged = self._plan.n_averaged(n_steps)
+            n_averaged = n_averaged_of(n_steps, self.averaged_share_)
             coef = average_of_last(self.coef_path_, n_steps, n_averaged)
             intercept = average_of_last(self.intercept_path_, n_steps, n_averaged)
             yield self._scores(X, coef, intercept)

@@ -20,7 +20,12 @@ __all__ = ["first_releases"]
 
 
 def first_releases(
-    plan: TrainingPlan, X: Any, codes: np.ndarray, streams: Streams, units: Units | None
+    plan: TrainingPlan,
+    X: Any,
+    codes: np.ndarray,
+    streams: Streams,
+    units: Units | None,
+    usable: np.ndarray | None = None,
 ) -> tuple[TrainingPlan, np.ndarray | float]:
     """Make the releases that the plan has before its first step.
 
@@ -31,11 +36,13 @@ def first_releases(
     X : ndarray or CSR of shape (n_rows, n_features)
         Rows.
     codes : ndarray of int of shape (n_rows,)
-        Each row's class, as its place in the label set.
+        Each row's class, as its place in the label set; -1 for a row that contributes nothing.
     streams : Streams
         Randomness of this fit.
     units : Units or None
         Which rows belong to one unit of privacy; None where each row is one.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows contribute; None for all.
 
     Returns
     -------
@@ -52,32 +59,35 @@ def first_releases(
         intercept, margin = intercept_of(shares), majority_margin(shares)
     if plan.scale_is_given:
         return plan.adapted(scale=1.0, unit_scale=1.0, margin=margin), intercept
-    norm = _released_norm(plan, plan.norm_counts, X, streams.open("norm counts", "noise"), units)
+    noise = streams.open("norm counts", "noise")
+    norm = _typical_norm(plan, plan.norm_counts, X, noise, usable, counted=units)
+    longest = plan.gradient.max_row_norm
+    norm = norm if longest is None else min(norm, longest)
     unit_norm = norm
     if units is not None:
         noise = streams.open("unit norm counts", "noise")
-        unit_norm = _released_norm(plan, plan.unit_norm_counts, X, noise, units, of_units=True)
+        unit_norm = _typical_norm(plan, plan.unit_norm_counts, X, noise, usable, measured=units)
     root = math.sqrt(X.shape[1])
     return plan.adapted(scale=norm / root, unit_scale=unit_norm / root, margin=margin), intercept
 
 
-def _released_norm(
+def _typical_norm(
     plan: TrainingPlan,
     counts_plan: SumPlan | None,
     X: Any,
     noise: RandomSource,
-    units: Units | None,
+    usable: np.ndarray | None,
     *,
-    of_units: bool = False,
+    counted: Units | None = None,
+    measured: Units | None = None,
 ) -> float:
-    """A typical norm of rows, or of units, from a noisy histogram where there is one."""
+    """A typical norm from a noisy histogram, where there is one.
+
+    Of rows, of which those of a unit `counted` together count once; or of the units `measured`.
+    """
     n_rows, n_features = plan.gradient.n_rows, X.shape[1]
-    norm = math.sqrt(n_features)
-    if counts_plan is not None:
-        if of_units:
-            counts = noisy_counts(norm_bins(X, units), counts_plan, noise)
-        else:
-            counts = noisy_counts(norm_bins(X), counts_plan, noise, units=units)
-        norm = typical_norm(counts, counts_plan, n_rows, n_features)
-    longest = plan.gradient.max_row_norm
-    return norm if longest is None or of_units else min(norm, longest)
+    if counts_plan is None:
+        return math.sqrt(n_features)
+    bins = norm_bins(X, measured, usable=usable)
+    counts = noisy_counts(bins, counts_plan, noise, units=counted)
+    return typical_norm(counts, counts_plan, n_rows, n_features)

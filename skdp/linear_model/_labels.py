@@ -6,11 +6,57 @@ No message shows a label of y: with a declared label set, y is as private as X.
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-__all__ = ["declared_labels", "encode_labels"]
+from skdp._sklearn import validate_without_leaks
+from skdp.reading._column import read_column
+
+__all__ = ["declared_labels", "encode_labels", "read_labels", "same_kind"]
 
 
-def encode_labels(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+def read_labels(
+    estimator: BaseEstimator, y: Any, *, drops_missing: bool = False
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read the labels of the rows, whatever holds them.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose `fit` asks.
+    y : array-like of shape (n_rows,)
+        As it was passed.
+    drops_missing : bool, default=False
+        Whether rows may lack a label.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_rows,)
+        Of one kind; what stands in missing places says nothing.
+    missing : ndarray of bool of shape (n_rows,) or None
+        Which rows lack a label; None where none does.
+
+    Raises
+    ------
+    ValueError
+        Where they cannot be read, or a label is missing.
+    """
+    labels, missing = read_column(y, "y")
+    if drops_missing and labels.dtype.kind == "f" and labels.ndim == 1 and np.isinf(labels).any():
+        # No label is infinite.
+        missing = np.isinf(labels) | (False if missing is None else missing)
+        labels = np.where(missing, 0.0, labels)
+    if missing is not None and not drops_missing:
+        raise ValueError(
+            "y has missing labels (Input y contains NaN, None or another such mark, or is masked): "
+            "give them a label of their own by a rule for each row by itself, or let such rows "
+            'contribute nothing with on_invalid="drop"'
+        )
+    return validate_without_leaks(estimator, y=labels), missing
+
+
+def encode_labels(
+    y: np.ndarray, classes: Any, *, without: np.ndarray | None = None, drops_others: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Number the labels by their place in the sorted label set.
 
     Parameters
@@ -19,22 +65,27 @@ def encode_labels(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
         Labels: integers, booleans, whole floats or text.
     classes : array-like of shape (n_classes,) or None
         The label set; None takes the labels that y holds.
+    without : ndarray of bool of shape (n_rows,) or None
+        Rows without a label, whatever y holds there.
+    drops_others : bool, default=False
+        Whether labels outside `classes` count as none.
 
     Returns
     -------
     label_set : ndarray of shape (n_classes,)
         Sorted and unique.
     codes : ndarray of shape (n_rows,)
-        Positions in the label set.
+        Positions in the label set; -1 for rows without a label.
 
     Raises
     ------
     ValueError
         Where y holds no class labels, or the label set is no set of two or more of y's kind.
     """
-    kind = _kind_of(y, "y")
-    label_set = np.unique(y) if classes is None else declared_labels(classes)
-    if classes is not None and _kind_of(label_set, "classes") != kind:
+    present = y if without is None else y[~without]
+    kind = _kind_of(present, "y")
+    label_set = np.unique(present) if classes is None else declared_labels(classes)
+    if classes is not None and not same_kind(label_set, present):
         raise ValueError(
             f"classes holds {_kind_of(label_set, 'classes')} but y holds {kind}: name the labels "
             "as they stand in y" + _REENCODING
@@ -44,19 +95,24 @@ def encode_labels(y: np.ndarray, classes: Any) -> tuple[np.ndarray, np.ndarray]:
             "y holds one class, and a classifier needs two or more: name them all with classes=, "
             "or pass rows of several classes"
         )
-    codes = np.searchsorted(label_set, y)
-    inside = label_set[np.minimum(codes, len(label_set) - 1)] == y
-    if not np.all(inside):
+    codes = np.full(len(y), -1)
+    here = slice(None) if without is None else ~without
+    codes[here] = np.searchsorted(label_set, present)
+    inside = np.zeros(len(y), dtype=bool)
+    inside[here] = label_set[np.minimum(codes[here], len(label_set) - 1)] == present
+    if not (drops_others or np.all(inside[here])):
         raise ValueError(
             "y holds labels outside classes: name every label in classes=, or pass classes=None "
             "to take the label set from y, which makes it public" + _REENCODING
         )
+    codes[~inside] = -1
     return label_set, codes
 
 
 _REENCODING = (
-    ". Meta-estimators that number the labels before fit (VotingClassifier, BaggingClassifier, "
-    "StackingClassifier, OneVsRestClassifier) need classes= in those numbers"
+    ". What numbers the labels before fit (VotingClassifier, BaggingClassifier, "
+    "StackingClassifier, OneVsRestClassifier, and cross_val_predict with any method but predict) "
+    "needs classes= in those numbers, as in classes=range(k)"
 )
 
 
@@ -68,7 +124,9 @@ def declared_labels(classes: Any) -> np.ndarray:
     ValueError
         Where it is no set of two or more labels of one kind.
     """
-    declared = np.asarray(classes)
+    declared, missing = read_column(classes, "classes")
+    if missing is not None:
+        raise ValueError("classes has missing entries: name labels alone, each once")
     if declared.ndim != 1:
         raise ValueError(
             "classes must be a one-dimensional list or array of labels, got "
@@ -83,8 +141,13 @@ def declared_labels(classes: Any) -> np.ndarray:
             "y itself"
         )
     if len(label_set) < 2:
-        raise ValueError(f"classes must name two or more labels, got {declared.tolist()!r}")
+        raise ValueError(f"classes must name two or more labels, got {len(label_set)}")
     return label_set
+
+
+def same_kind(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays of labels may hold the same ones: both numbers, both text, both bytes."""
+    return _kind_of(one, "classes") == _kind_of(other, "y")
 
 
 def _kind_of(labels: np.ndarray, name: str) -> str:
@@ -100,7 +163,9 @@ def _kind_of(labels: np.ndarray, name: str) -> str:
         return "numbers"
     if labels.dtype.kind == "S":
         return "bytes"
-    if labels.dtype.kind == "U" or all(isinstance(label, str) for label in labels):
+    if labels.dtype.kind == "U" or (
+        labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels)
+    ):
         return "text"
     raise ValueError(
         f"Unknown label type: {name} must hold integers or text, all of one kind; convert it "

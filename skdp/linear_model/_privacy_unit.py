@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from skdp.mechanisms._units import Units
+from skdp.reading._column import read_column
 
 __all__ = ["unit_name_of", "units_of"]
 
 
-def units_of(privacy_unit: Any, n_rows: int) -> Units:
+def units_of(
+    privacy_unit: Any, n_rows: int, *, drops_missing: bool = False
+) -> tuple[Units, np.ndarray | None]:
     """Group rows by their unit.
 
     Parameters
@@ -21,22 +24,36 @@ def units_of(privacy_unit: Any, n_rows: int) -> Units:
         Each row's unit: integers or text, all of one kind.
     n_rows : int
         Number of rows of the data.
+    drops_missing : bool, default=False
+        Whether rows without an id are left out.
+
+    Returns
+    -------
+    units : Units
+        Of the rows that have an id.
+    has_id : ndarray of bool of shape (n_rows,) or None
+        Which rows have one; None where all do.
 
     Raises
     ------
     ValueError
         Where it is no such array, or an entry is missing.
     """
-    try:
-        ids = np.asarray(privacy_unit)
-    except (TypeError, ValueError):
-        # Its message shows how many there are.
-        ids = np.empty(())
+    ids, missing = read_column(privacy_unit, "privacy_unit")
     if ids.ndim != 1 or len(ids) != n_rows:
         raise ValueError(
             "privacy_unit must be a one-dimensional array with one entry for every row of X: the "
             "person, or other unit, that the row belongs to"
         )
+    has_id = None if missing is None else ~missing
+    if has_id is not None:
+        ids = ids[has_id]
+        if not (drops_missing and len(ids)):
+            raise ValueError(
+                "privacy_unit has missing entries: every row needs the id of its unit. Give each "
+                'row without one an id of its own, or leave such rows out by on_invalid="drop"; '
+                "one id for all of them would make one unit of many people"
+            )
     whole = ids.dtype.kind in "biu" or (ids.dtype.kind == "f" and _are_whole(ids))
     text = ids.dtype.kind in "US" or (
         ids.dtype.kind == "O" and all(isinstance(name, str) for name in ids)
@@ -45,11 +62,11 @@ def units_of(privacy_unit: Any, n_rows: int) -> Units:
         whole = all(isinstance(name, (int, np.integer)) for name in ids)
     if not (whole or text):
         raise ValueError(
-            "privacy_unit must hold integers or text, all of one kind and none missing; number the "
-            "units with pandas.factorize, for example"
+            "privacy_unit must hold integers or text, all of one kind; number the units first, "
+            "for example with numpy.unique(ids, return_inverse=True)"
         )
     _, codes = np.unique(ids, return_inverse=True)
-    return Units(codes)
+    return Units(codes), has_id
 
 
 def unit_name_of(privacy_unit: Any) -> str | None:

@@ -15,6 +15,8 @@ __all__ = ["class_shares", "intercept_of", "majority_margin", "typical_norm"]
 _ABOVE_THE_MEAN = 0.3
 # How fast norms other than sqrt(n_features) lose plausibility, in nats a factor of 2.
 _PRIOR_SLOPE = 3.0
+# Beyond a factor of 256 all norms are equally implausible: tables in nanoseconds or farads exist.
+_MOST_IMPLAUSIBLE = 24.0
 
 
 def class_shares(counts: np.ndarray, plan: SumPlan, n_rows: int) -> np.ndarray:
@@ -85,7 +87,8 @@ def typical_norm(counts: np.ndarray, plan: SumPlan, n_rows: int, n_features: int
     pair_centres = NORM_EXPONENTS[1:].astype(np.float64)
     # Log likelihood ratio of "all rows lie here": the product of the counts with that pattern.
     support = n_rows / plan.noise_scale
-    plausible = support * pairs / 2 - _PRIOR_SLOPE * np.abs(pair_centres - expected)
+    prior = np.minimum(_PRIOR_SLOPE * np.abs(pair_centres - expected), _MOST_IMPLAUSIBLE)
+    plausible = support * pairs / 2 - prior
     best = int(np.argmax(plausible))
     near = slice(max(0, best - 1), best + 3)
     weights = np.maximum(signal[near], 0.0)

@@ -44,7 +44,7 @@ from skdp.privacy import (
 )
 from skdp.privacy._promise import chosen_delta, weaknesses
 
-__all__ = ["TrainingPlan", "make_plan", "weaknesses_of"]
+__all__ = ["TrainingPlan", "make_plan", "n_averaged_of", "weaknesses_of"]
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,18 @@ class TrainingPlan:
     ----------
     gradient : GradientPlan
         The noisy steps: rows, batches, number, clip and noise.
-    class_counts, norm_counts, unit_norm_counts : SumPlan or None
-        The releases before the first step, if any; the last one where the unit is no row.
+    class_counts, norm_counts : SumPlan or None
+        The releases before the first step, if any.
     epsilon, delta : float
         What the releases cost together.
     n_steps_asked : int
         Steps before the budget cut them, equal to `gradient.n_steps` where it did not.
-    learning_rate, alpha : float
+    learning_rate : float
         Of the descent on the releases.
     rate_is_given : bool
         Whether no release may change the rate.
+    alpha : float
+        Penalty of the descent.
     averaged_share : float
         Share of the iterates, the last ones, whose mean is the model; 0 for the last one alone.
     scale_is_given : bool
@@ -72,6 +74,8 @@ class TrainingPlan:
         of the rows' typical size.
     signal : float
         See `Hyperparameters`.
+    unit_norm_counts : SumPlan or None
+        One more release before the first step, where the unit is no row.
     unit : {"row", "unit"}
         Whom the promise is for: each row, or each unit of `privacy_unit`.
     """
@@ -100,7 +104,7 @@ class TrainingPlan:
 
     def n_averaged(self, n_steps: int) -> int:
         """How many of the last iterates are averaged after `n_steps` steps."""
-        return max(1, math.ceil(n_steps * self.averaged_share))
+        return n_averaged_of(n_steps, self.averaged_share)
 
     def adapted(self, *, scale: float, unit_scale: float, margin: float) -> "TrainingPlan":
         """The plan after the first releases: threshold and rate in the units of the rows.
@@ -131,6 +135,11 @@ class TrainingPlan:
             rate /= scale * unit_scale
             rate = within_penalty(rate, self.alpha)
         return dataclasses.replace(self, gradient=gradient, learning_rate=rate)
+
+
+def n_averaged_of(n_steps: int, averaged_share: float) -> int:
+    """How many of the last iterates a share is."""
+    return max(1, math.ceil(n_steps * averaged_share))
 
 
 def make_plan(

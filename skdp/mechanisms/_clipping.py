@@ -29,12 +29,14 @@ class ClippedGradient:
     """The clipped gradient sum over any batch of rows.
 
     A row whose norm or logit is not a finite number that can be clipped exactly contributes zero
-    to every coordinate of the sum; a row whose gradient is zero contributes zero.
+    to every coordinate of the sum, and so does one that is not usable; a row whose gradient is
+    zero contributes zero.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features), float32 or float64
-        Finite; never copied (CSR with duplicate entries excepted), never modified.
+        Finite where rows are usable; never copied (CSR with duplicate entries excepted), never
+        modified.
     targets : ndarray of shape (n_rows,)
         As the loss wants them.
     loss : object
@@ -43,9 +45,20 @@ class ClippedGradient:
         Holds the threshold and the bound on the rows.
     fit_intercept : bool
         Whether the gradient has a coordinate for the intercept.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows contribute; None for all.
     """
 
-    def __init__(self, X, targets, loss, plan: GradientPlan, *, fit_intercept: bool):
+    def __init__(
+        self,
+        X,
+        targets,
+        loss,
+        plan: GradientPlan,
+        *,
+        fit_intercept: bool,
+        usable: np.ndarray | None = None,
+    ):
         self._targets = targets
         self._loss = loss
         self._n_outputs = loss.n_outputs
@@ -53,8 +66,10 @@ class ClippedGradient:
         bounded = plan.max_row_norm is not None
         self._intercept_column = plan.intercept_column
         column = plan.intercept_column if fit_intercept and not bounded else None
-        self._rows = rows_of(X, last_column=column)
+        self._rows = rows_of(X, last_column=column, usable=usable)
         norms = self._rows.norms()
+        if usable is not None:
+            norms[~usable] = np.inf
         self._finite_below = _squared_weights_with_finite_logits(norms, plan.intercept_column)
         self._row_scale = None
         if bounded:

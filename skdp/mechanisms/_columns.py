@@ -32,7 +32,7 @@ SQUARE_CENTRE = 5.0 / 6.0
 # Public bins of the sizes of entries: bin k holds sizes above 2^(k - 1) and up to 2^k, so that 1,
 # which is what one-hot columns hold, is the upper end of its bin. The outer bins also hold what
 # lies beyond them.
-SIZE_EXPONENTS = np.arange(-24, 40)
+SIZE_EXPONENTS = np.arange(-48, 64)
 # What a row adds is rounded to so many steps a unit: then sums of up to MOST_ROWS rows are exact
 # in whatever order they are added up, and rounding them costs no sensitivity.
 _STEPS_PER_UNIT = 2.0**20
@@ -71,7 +71,13 @@ def size_plan(n_columns: int, noise_multiplier: float) -> SumPlan:
 
 
 def noisy_moments(
-    X: np.ndarray, lower: np.ndarray, upper: np.ndarray, plan: SumPlan, source: RandomSource
+    X: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    plan: SumPlan,
+    source: RandomSource,
+    *,
+    usable: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add up values and squares of each column, clipped to its bounds, and add noise.
 
@@ -81,13 +87,15 @@ def noisy_moments(
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_columns)
-        Finite rows, at most `MOST_ROWS`.
+        Rows, finite where they are usable, at most `MOST_ROWS`.
     lower, upper : ndarray of shape (n_columns,)
         Public bounds, the lower ones below the upper ones.
     plan : SumPlan
         Of `moment_plan`, for as many columns.
     source : RandomSource
         The stream of this release.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows contribute; None for all.
 
     Returns
     -------
@@ -97,18 +105,25 @@ def noisy_moments(
         Noisy sums of `SQUARE_WEIGHT * (t**2 - SQUARE_CENTRE)`.
     """
     total = np.zeros((2, X.shape[1]))
-    for _, piece in every_row(rows_of(X)):
+    for selection, piece in every_row(rows_of(X, usable=usable)):
         # Rounding keeps order, so the share is at most 1, and t is within [-1, 1].
         share = (np.clip(piece, lower, upper) - lower) / (upper - lower)
         t = 2.0 * share - 1.0
+        squares = SQUARE_WEIGHT * (t * t - SQUARE_CENTRE)
+        if usable is not None:
+            t[~usable[selection]] = squares[~usable[selection]] = 0.0
         total[0] += _rounded(t).sum(axis=0)
-        total[1] += _rounded(SQUARE_WEIGHT * (t * t - SQUARE_CENTRE)).sum(axis=0)
+        total[1] += _rounded(squares).sum(axis=0)
     sums, squares = release_sum(total.ravel(), plan, source).reshape(2, -1)
     return sums, squares
 
 
 def noisy_sizes(
-    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, plan: SumPlan, source: RandomSource
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array,
+    plan: SumPlan,
+    source: RandomSource,
+    *,
+    usable: np.ndarray | None = None,
 ) -> np.ndarray:
     """Count the entries of each size in each column, and add noise; zeros are not counted.
 
@@ -118,11 +133,13 @@ def noisy_sizes(
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_columns)
-        Finite rows, at most `MOST_ROWS`.
+        Rows, finite where they are usable, at most `MOST_ROWS`.
     plan : SumPlan
         Of `size_plan`, for as many columns.
     source : RandomSource
         The stream of this release.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows contribute; None for all.
 
     Returns
     -------
@@ -131,7 +148,7 @@ def noisy_sizes(
     """
     n_bins = len(SIZE_EXPONENTS)
     total = np.zeros(plan.size)
-    for _, piece in every_row(rows_of(X)):
+    for _, piece in every_row(rows_of(X, usable=usable)):
         column, value = _entries(piece)
         place = column.astype(np.intp) * n_bins + _size_bins(value)
         total += np.bincount(place[value != 0.0], minlength=plan.size)

@@ -11,8 +11,9 @@ from skdp.mechanisms._units import Units
 
 __all__ = ["NORM_EXPONENTS", "count_plan", "noisy_counts", "norm_bins"]
 
-# Public bins of row norms, by powers of two; the outer bins also hold what lies beyond them.
-NORM_EXPONENTS = np.arange(-24, 40)
+# Public bins of row norms, by powers of two; the outer bins also hold what lies beyond them. They
+# reach from picofarads to nanoseconds since 1970.
+NORM_EXPONENTS = np.arange(-48, 64)
 # Shares of units are whole multiples of one over this.
 _WHOLE_SHARE = 1 << 20
 
@@ -70,7 +71,7 @@ def _counts(bins: np.ndarray, n_bins: int, units: Units | None) -> np.ndarray:
     return np.bincount(bins[counted], weights=shares, minlength=n_bins) / _WHOLE_SHARE
 
 
-def norm_bins(X, units: Units | None = None) -> np.ndarray:
+def norm_bins(X, units: Units | None = None, *, usable: np.ndarray | None = None) -> np.ndarray:
     """Bin of each norm: which power of two it reaches, and -1 for zero.
 
     Parameters
@@ -81,8 +82,10 @@ def norm_bins(X, units: Units | None = None) -> np.ndarray:
         None for the norm of each row. With units, the root of the sum of the squared norms of each
         unit's rows, which is how long the sum of their gradients is when they have different
         directions.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows count; the others have norm zero. None for all.
     """
-    norms = rows_of(X).norms()
+    norms = rows_of(X, usable=usable).norms()
     if units is not None:
         norms = units.root_sum_squares(norms)
     # frexp writes a number as m 2^e with m in [1/2, 1), so floor(log2) is e - 1, exactly.

@@ -33,7 +33,7 @@ class NoisyGradient:
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features), float32 or float64
-        Finite rows.
+        Rows, finite where they are usable.
     targets : ndarray of shape (n_rows,)
         Labels as `loss` wants them.
     loss : object
@@ -48,6 +48,9 @@ class NoisyGradient:
         Which rows belong to one unit of privacy; None where each row is one. The guarantee is then
         for the unit: it is drawn, clipped and counted as a whole, and `plan.n_rows` is the number
         of units.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows contribute; the others, whatever they hold, add nothing to any release. None
+        for all.
     """
 
     def __init__(
@@ -61,15 +64,20 @@ class NoisyGradient:
         noise: RandomSource,
         fit_intercept: bool,
         units: Units | None = None,
+        usable: np.ndarray | None = None,
     ):
         n_weights = (X.shape[1] + fit_intercept) * loss.n_outputs
         self.n_weights = n_weights
         self._count_scale = plan.count_scale
         self._clipped: ClippedGradient | UnitGradient
         if units is None:
-            self._clipped = ClippedGradient(X, targets, loss, plan, fit_intercept=fit_intercept)
+            self._clipped = ClippedGradient(
+                X, targets, loss, plan, fit_intercept=fit_intercept, usable=usable
+            )
         else:
-            self._clipped = UnitGradient(X, targets, loss, plan, units, fit_intercept=fit_intercept)
+            self._clipped = UnitGradient(
+                X, targets, loss, plan, units, fit_intercept=fit_intercept, usable=usable
+            )
         # The sampler reads the very object that the accountant reads.
         ran = plan.mechanism
         self._batches = self._clipped.fetch(

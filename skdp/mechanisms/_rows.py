@@ -12,9 +12,19 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
+from skdp.mechanisms._csr import one_entry_a_place
 from skdp.mechanisms._sampling import Block
 
-__all__ = ["DenseRows", "Pieces", "SparseRows", "every_row", "fetch", "in_row_order", "rows_of"]
+__all__ = [
+    "DenseRows",
+    "Pieces",
+    "SparseRows",
+    "every_row",
+    "fetch",
+    "in_row_order",
+    "rows_of",
+    "usable_rows",
+]
 
 # The size of a second-level cache. With fewer rows than these, calls cost more than arithmetic.
 _BYTES_PER_PIECE = 1 << 19
@@ -48,7 +58,10 @@ def in_row_order(
 
 
 def rows_of(
-    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, *, last_column: float | None = None
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array,
+    *,
+    last_column: float | None = None,
+    usable: np.ndarray | None = None,
 ) -> "DenseRows | SparseRows":
     """Wrap validated data; nothing is copied, and `X` is never modified.
 
@@ -59,10 +72,45 @@ def rows_of(
     last_column : float or None
         A constant that gathered pieces may get as a last column, where that pays: then the
         intercept is one more weight of the same matrix products.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows are read; the others, whatever they hold, are rows of zeros. None reads all.
+
+    Raises
+    ------
+    ValueError
+        Where `X` is CSR whose indices lie outside the table, or whose entries for one place add up
+        to infinity in a row that is read.
+    """
+    if not sparse.issparse(X):
+        return DenseRows(X, last_column=last_column, usable=usable)
+    one_each = one_entry_a_place(X)
+    if usable is not None:
+        data = np.where(np.repeat(usable, np.diff(one_each.indptr)), one_each.data, 0.0)
+        parts = (data.astype(one_each.dtype), one_each.indices, one_each.indptr)
+        one_each = sparse.csr_matrix(parts, shape=X.shape, copy=False)
+    if one_each.nnz < X.nnz and not np.isfinite(one_each.data).all():
+        raise ValueError(
+            "Input X contains infinity: it has several entries for one place, and their sum is "
+            "beyond the range of numbers"
+        )
+    return SparseRows(sparse.csr_matrix(one_each, copy=False))
+
+
+def usable_rows(X: np.ndarray | sparse.csr_matrix | sparse.csr_array) -> np.ndarray | None:
+    """Which rows are made of finite numbers; None where all are.
+
+    Entries of CSR for one place are added up first.
     """
     if sparse.issparse(X):
-        return SparseRows(_one_entry_a_place(X))
-    return DenseRows(X, last_column=last_column)
+        X = one_entry_a_place(X)
+        usable = np.ones(X.shape[0], dtype=bool)
+        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        usable[rows[~np.isfinite(X.data)]] = False
+    else:
+        usable = np.empty(X.shape[0], dtype=bool)
+        for selection, piece in every_row(DenseRows(X)):
+            usable[selection] = np.isfinite(piece).all(axis=1)
+    return None if usable.all() else usable
 
 
 def fetch(rows: "DenseRows | SparseRows", blocks: Iterable[Block]) -> Iterator[Pieces]:
@@ -96,9 +144,16 @@ def fetch(rows: "DenseRows | SparseRows", blocks: Iterable[Block]) -> Iterator[P
 class DenseRows:
     """Rows of an array in float32 or float64, memory maps included."""
 
-    def __init__(self, X: np.ndarray, *, last_column: float | None = None):
+    def __init__(
+        self,
+        X: np.ndarray,
+        *,
+        last_column: float | None = None,
+        usable: np.ndarray | None = None,
+    ):
         self._X = X
         self._last_column = last_column
+        self._usable = usable
         self.shape = X.shape
         self.rows_per_piece = _rows_per_piece(8 * X.shape[1])
         self._buffer = None
@@ -110,12 +165,13 @@ class DenseRows:
         """
         if not self._X.flags.c_contiguous:
             # `take` would first copy the whole array.
-            return _in_double(self._X[rows])
+            return self._read(_in_double(self._X[rows]), rows)
         if self._buffer is None:
             self._buffer = np.empty((self.rows_per_piece, self.shape[1]), self._X.dtype)
         gathered = self._buffer[: len(rows)]
         # All indices are in range; this mode alone writes to `out` without a copy in between.
         self._X.take(rows, axis=0, out=gathered, mode="clip")
+        gathered = self._read(gathered, rows)
         if self._last_column is None or gathered.size > n_batches * _NUMBERS_WHERE_IT_PAYS:
             return _in_double(gathered)
         piece = np.empty((len(rows), self.shape[1] + 1))
@@ -125,11 +181,20 @@ class DenseRows:
 
     def adjacent(self, start: int, stop: int) -> np.ndarray:
         """Rows start to stop in float64; a view where they are stored so."""
-        return _in_double(self._X[start:stop])
+        piece = _in_double(self._X[start:stop])
+        if self._usable is None:
+            return piece
+        return self._read(piece.copy(), slice(start, stop))
 
     def norms(self) -> np.ndarray:
         """L2 norm of every row; infinite only where it exceeds the largest double."""
         return _norms_by_piece(self, _dense_norms)
+
+    def _read(self, piece: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
+        """Put zeros into the rows of a fresh piece that are not to be read."""
+        if self._usable is not None:
+            piece[~self._usable[rows]] = 0.0
+        return piece
 
 
 class SparseRows:
@@ -165,39 +230,6 @@ class SparseRows:
 def _rows_per_piece(bytes_per_row: int) -> int:
     wanted = _BYTES_PER_PIECE // bytes_per_row
     return min(max(_LEAST_ROWS_PER_PIECE, wanted), _MOST_ROWS_PER_PIECE)
-
-
-def _one_entry_a_place(X: sparse.csr_matrix | sparse.csr_array) -> sparse.csr_matrix:
-    """Wrap CSR data whose places are within the table and stored once; else copy and mend.
-
-    Raises
-    ------
-    ValueError
-        Where indices lie outside the table, or entries of one place add up to infinity.
-    """
-    # A fresh wrapper around the same memory: flags that were cached on the caller's object
-    # may be out of date, and looking them up must not change that object either.
-    own = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
-    try:
-        own.check_format(full_check=True)
-        well_formed = True
-    except ValueError:
-        well_formed = False
-    if not well_formed:
-        raise ValueError("X is no valid CSR matrix: some of its indices lie outside its shape")
-    if not own.has_canonical_format:
-        # Two entries for one place would each be measured alone and slip past the clip.
-        own = own.copy()
-        # The sort keeps no order among entries of one place, so every row is sorted, whatever the
-        # others are like: how a row adds up must not depend on another's order.
-        own.has_sorted_indices = False
-        own.sum_duplicates()
-        if not np.isfinite(own.data).all():
-            raise ValueError(
-                "Input X contains infinity: it has several entries for one place, and their sum is "
-                "beyond the range of numbers"
-            )
-    return own
 
 
 def _in_double(piece: np.ndarray) -> np.ndarray:

@@ -35,12 +35,13 @@ _SPARSE_ROWS_PER_PIECE = 1 << 10
 class UnitGradient:
     """The sum, over any batch of units, of each unit's clipped gradient.
 
-    A row whose norm or logit is not a finite number contributes zero to its unit.
+    A row whose norm or logit is not a finite number contributes zero to its unit, and so does one
+    that is not usable.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features), float32 or float64
-        Finite; never modified.
+        Finite where rows are usable; never modified.
     targets : ndarray of shape (n_rows,)
         As the loss wants them.
     loss : object
@@ -51,10 +52,22 @@ class UnitGradient:
         Which rows belong together.
     fit_intercept : bool
         Whether the gradient has a coordinate for the intercept.
+    usable : ndarray of bool of shape (n_rows,) or None
+        Which rows contribute; None for all.
     """
 
-    def __init__(self, X, targets, loss, plan: GradientPlan, units: Units, *, fit_intercept: bool):
-        self._rows = rows_of(X)
+    def __init__(
+        self,
+        X,
+        targets,
+        loss,
+        plan: GradientPlan,
+        units: Units,
+        *,
+        fit_intercept: bool,
+        usable: np.ndarray | None = None,
+    ):
+        self._rows = rows_of(X, usable=usable)
         self._targets = targets
         self._loss = loss
         self._units = units
@@ -67,6 +80,8 @@ class UnitGradient:
             else min(self._rows.rows_per_piece, max(64, _BYTES_PER_PIECE // (8 * n_features)))
         )
         norms = self._rows.norms()
+        if usable is not None:
+            norms[~usable] = np.inf
         self._scale = np.ones_like(norms)
         if plan.max_row_norm is not None:
             self._scale = row_scale(norms, plan.max_row_norm)

@@ -1,12 +1,19 @@
 """UnitKFold: folds over people, where a person leaves and nobody else moves."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
+
+from skdp._estimator import splitting_by_units, warn_of
+from skdp.exceptions import shown
+from skdp.reading._column import check_same_rows, read_column
 
 __all__ = ["UnitKFold"]
 
@@ -57,8 +64,10 @@ class UnitKFold(BaseCrossValidator):
     (4,)
     """
 
-    # With metadata routing, `groups` reaches `split` without a request.
-    __metadata_request__split = {"groups": True}  # noqa: RUF012
+    # With metadata routing, ids reach `split` without a request, under either name.
+    __metadata_request__split = {"groups": True, "privacy_unit": True}  # noqa: RUF012
+    # Where it is imported from.
+    __module__ = "skdp.model_selection"
 
     def __init__(
         self,
@@ -72,18 +81,27 @@ class UnitKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def split(
-        self, X: Any, y: Any = None, groups: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        groups: ArrayLike | None = None,
+        privacy_unit: ArrayLike | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the rows of each training set and of each test set.
+
+        A `DPSGDClassifier` that is fitted between two folds without `privacy_unit` warns.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Not looked at.
+            Only its index, where it has one.
         y : array-like of shape (n_samples,) or None
             Not looked at.
-        groups : array-like of shape (n_samples,)
-            The unit of each row.
+        groups : array-like of shape (n_samples,) or None
+            The unit of each row, matched by position.
+        privacy_unit : array-like of shape (n_samples,) or None
+            The same by its other name: with metadata routing, ids that are passed as
+            `privacy_unit` reach the splitter and the fits alike.
 
         Yields
         ------
@@ -93,16 +111,29 @@ class UnitKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            Without `groups`, with more folds than units, or with a row whose unit is not declared.
-        """
-        return super().split(X, y, groups)
+            Without ids, with more folds than units, with a row whose unit is missing or not
+            declared, or where the index of the ids is not that of `X`.
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        Warns
+        -----
+        skdp.exceptions.PrivacyWarning
+            With metadata routing, when ids come as `groups` alone, so that no fit gets them.
+        """
+        if groups is not None and privacy_unit is None and _routing_is_on():
+            warn_of([_GROUPS_ALONE])
+        ids, name = (privacy_unit, "privacy_unit") if groups is None else (groups, "groups")
+        check_same_rows(ids, name, X=X)
+        with splitting_by_units():
+            yield from super().split(X, y, ids)
+
+    def get_n_splits(
+        self, X: Any = None, y: Any = None, groups: Any = None, privacy_unit: Any = None
+    ) -> int:
         """Number of folds.
 
         Parameters
         ----------
-        X, y, groups : object
+        X, y, groups, privacy_unit : object
             Not looked at.
 
         Returns
@@ -119,13 +150,14 @@ class UnitKFold(BaseCrossValidator):
             raise ValueError(
                 "UnitKFold needs groups=, the unit of each row: pass privacy_unit's ids"
             )
-        groups = np.asarray(groups)
-        _check_none_missing(groups)
-        units = np.unique(groups if self.units is None else np.asarray(self.units))
+        groups = _read_ids(groups, "groups")
+        units = np.unique(groups if self.units is None else _read_ids(self.units, "units"))
+        if (units.dtype.kind in "biuf") != (groups.dtype.kind in "biuf"):
+            raise ValueError("groups and units= must both hold integers, or both text")
         if not isinstance(self.n_splits, (int, np.integer)) or not 2 <= self.n_splits <= len(units):
             raise ValueError(
-                f"n_splits={self.n_splits!r} must be an integer from 2 to the number of units, "
-                f"{len(units)}"
+                f"n_splits={shown(self.n_splits)} must be an integer from 2 to the number of "
+                f"units, {len(units)}"
             )
         places = np.minimum(np.searchsorted(units, groups), len(units) - 1)
         if not np.array_equal(units[places], groups):
@@ -142,16 +174,22 @@ class UnitKFold(BaseCrossValidator):
         return check_random_state(self.random_state).permutation(size)
 
 
-def _check_none_missing(groups: np.ndarray) -> None:
-    try:
-        missing = groups.dtype.kind == "f" and bool(np.isnan(np.max(groups, initial=0.0)))
-        if groups.dtype.kind == "O":
-            np.unique(groups)
-    except TypeError:
-        # None and the like cannot be put in order with ids.
-        missing = True
-    if missing:
+_GROUPS_ALONE = (
+    "UnitKFold was given groups and no privacy_unit, so no fit is given the ids either, and their "
+    'promises are for single rows: pass them as params={"privacy_unit": ids}, which serves both. '
+    "Where fits get them by another name, say so with set_split_request(privacy_unit=...)"
+)
+
+
+def _routing_is_on() -> bool:
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def _read_ids(ids: Any, name: str) -> np.ndarray:
+    column, missing = read_column(ids, name)
+    if missing is not None or column.ndim != 1:
         raise ValueError(
-            "groups must hold integers or text, all of one kind and none missing: the unit of each "
-            "row"
+            f"{name} must hold integers or text, all of one kind and none missing: one for each "
+            "row, the unit that it belongs to"
         )
+    return column

@@ -1,5 +1,7 @@
 """BoundedScaler: clip columns to public bounds and scale them, looking at no data."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,15 +10,19 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
-from skdp._sklearn import fit_context, validate_without_leaks
+from skdp._sklearn import fit_context
+from skdp.exceptions import shown
 from skdp.preprocessing._bounds import resolve_bounds
+from skdp.reading._column import numbers
+from skdp.reading._table import read_table
 
 __all__ = ["BoundedScaler"]
 
 _DATA_CHECKS = {
     "dtype": [np.float64, np.float32],
     # Missing values pass through, as in scikit-learn's scalers: a constant may replace them after.
-    "ensure_all_finite": "allow-nan",
+    # Infinite ones are clipped like all others that are out of bounds.
+    "ensure_all_finite": False,
 }
 
 
@@ -39,8 +45,8 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
     ----------
     bounds : tuple (low, high) or mapping, default=None
         `low` and `high` are each a number, or one number a column: all low ends come first, then
-        all high ends. Or a mapping from column name to a pair of numbers. Values outside are
-        clipped. None is an error in `fit`.
+        all high ends; pandas Series that carry names are read by name. Or a mapping from column
+        name to a pair of numbers. Values outside are clipped. None is an error in `fit`.
     feature_range : tuple (min, max), default=(-1, 1)
         Where `low` and `high` land.
 
@@ -71,6 +77,15 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         "bounds": "no_validation",
         "feature_range": "no_validation",
     }
+
+    # Where it is imported from: what is stored of a scaler names no place that may change.
+    __module__ = "skdp.preprocessing"
+
+    lower_: np.ndarray
+    upper_: np.ndarray
+    feature_range_: tuple[float, float]
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def __init__(self, bounds: Any = None, *, feature_range: tuple[float, float] = (-1, 1)):
         self.bounds = bounds
@@ -111,7 +126,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; NaN stays NaN.
+            Rows; NaN stays NaN, and infinite values land on the bounds.
 
         Returns
         -------
@@ -119,7 +134,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
             Values within `feature_range`.
         """
         check_is_fitted(self)
-        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        X = read_table(self, X, reset=False, **_DATA_CHECKS)
         start, end = self.feature_range_
         # In double precision, like the bounds, and in one array.
         scaled = np.clip(X, self.lower_, self.upper_)
@@ -145,7 +160,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
             Rows in the units of the bounds.
         """
         check_is_fitted(self)
-        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        X = read_table(self, X, reset=False, **_DATA_CHECKS)
         start, end = self.feature_range_
         share = (X - start) / (end - start)
         # Bounds may lie beyond the range of single precision.
@@ -160,11 +175,9 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
 
 
 def _checked_range(feature_range: Any) -> tuple[float, float]:
-    try:
-        start, end = (float(value) for value in feature_range)
-        ordered = np.isfinite(end - start) and start < end
-    except (TypeError, ValueError):
-        ordered = False
-    if not ordered:
-        raise ValueError(f"feature_range must be (min, max) with min < max, got {feature_range!r}")
-    return start, end
+    ends = numbers(feature_range, "feature_range")
+    if ends.shape != (2,) or not (np.isfinite(ends[1] - ends[0]) and ends[0] < ends[1]):
+        raise ValueError(
+            f"feature_range must be (min, max) with min < max, got {shown(feature_range)}"
+        )
+    return float(ends[0]), float(ends[1])

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from skdp.exceptions import shown
+from skdp.reading._column import index_of, numbers
+
 __all__ = ["resolve_bounds"]
 
 
@@ -17,7 +20,8 @@ def resolve_bounds(
     ----------
     bounds : tuple (low, high), or mapping from column name to such a pair
         `low` and `high` are each a number for all columns or one number a column: all low ends
-        come first, then all high ends. A mapping names every column.
+        come first, then all high ends. A mapping names every column. Ends that are labelled by
+        the names of the columns, as pandas Series may be, are read by name.
     n_features : int
         Number of columns.
     feature_names : ndarray of shape (n_features,) or None
@@ -43,8 +47,8 @@ def resolve_bounds(
         low, high = _from_mapping(bounds, feature_names)
     else:
         low, high = _pair(bounds, "bounds")
-    low = _per_column(low, "low in bounds", n_features)
-    high = _per_column(high, "high in bounds", n_features)
+    low = _per_column(low, "low in bounds", n_features, feature_names)
+    high = _per_column(high, "high in bounds", n_features, feature_names)
     with np.errstate(over="ignore"):
         usable = np.isfinite(low) & np.isfinite(high) & (low < high) & np.isfinite(high - low)
     if not usable.all():
@@ -80,30 +84,48 @@ def _from_mapping(
     for column, name in enumerate(feature_names):
         place = f"bounds[{str(name)!r}]"
         for ends, end in zip((low, high), _pair(bounds[name], place), strict=True):
-            ends[column] = _per_column(end, f"each end of {place}", n_features=1)[0]
+            ends[column] = _per_column(end, f"each end of {place}", 1, None)[0]
     return low, high
 
 
 def _pair(value: Any, name: str) -> tuple[Any, Any]:
-    try:
-        if isinstance(value, str):
-            raise TypeError
-        low, high = value
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be a pair (low, high), got {value!r}; for one pair a column, pass "
-            "(lows, highs) = zip(*pairs), or a mapping from names to pairs"
-        ) from None
-    return low, high
+    is_labelled = index_of(value) is not None
+    if not (isinstance(value, str) or is_labelled):
+        try:
+            low, high = value
+        except (TypeError, ValueError):
+            pass
+        else:
+            return low, high
+    raise ValueError(
+        f"{name} must be a pair (low, high), got {shown(value)}; for one pair a column, pass "
+        "(lows, highs) = zip(*pairs), a mapping from names to pairs, or two columns of a codebook, "
+        "(codebook['low'], codebook['high'])"
+    )
 
 
-def _per_column(value: Any, name: str, n_features: int) -> np.ndarray:
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or one number a column, got {value!r}") from None
-    if numbers.shape not in ((), (n_features,)):
+def _per_column(
+    value: Any, name: str, n_features: int, feature_names: np.ndarray | None
+) -> np.ndarray:
+    ends = numbers(value, name)
+    if ends.shape not in ((), (n_features,)):
         raise ValueError(
-            f"{name} must be one number, or one a column ({n_features}); got shape {numbers.shape}"
+            f"{name} must be one number, or one a column ({n_features}); got shape {ends.shape}"
         )
-    return np.broadcast_to(numbers, (n_features,)).copy()
+    if ends.shape and index_of(value) is not None:
+        ends = ends[_order_by_name(list(index_of(value)), name, feature_names)]
+    return np.broadcast_to(ends, (n_features,)).copy()
+
+
+def _order_by_name(labels: list[Any], name: str, feature_names: np.ndarray | None) -> np.ndarray:
+    """Where each column's number stands among numbers that carry labels."""
+    if labels == list(range(len(labels))):
+        return np.arange(len(labels))
+    if feature_names is not None and sorted(map(str, labels)) == sorted(feature_names):
+        places = {str(label): place for place, label in enumerate(labels)}
+        return np.array([places[column] for column in feature_names])
+    raise ValueError(
+        f"{name} carries labels that are not the names of the columns: pass a DataFrame with these "
+        "columns, or, where the numbers are in the order of the columns, their values alone, as "
+        "with .to_numpy()"
+    )

@@ -1,7 +1,9 @@
 """DPMaxAbsScaler: the size of each column without bounds, by one noisy release."""
 
+from __future__ import annotations
+
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,25 +13,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._estimator import (
     BUDGET,
+    ON_INVALID,
     PrivateEstimator,
     kept_releases,
     public_columns,
-    read_rows,
+    read_usable_rows,
     replace_fitted,
     warn_of,
 )
-from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._sklearn import Interval, StrOptions, fit_context
 from skdp.budget import PrivacyBudget
 from skdp.mechanisms._columns import SIZE_EXPONENTS, noisy_sizes, size_plan
+from skdp.mechanisms._csr import one_entry_a_place
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
+from skdp.reading._table import read_table
 
 __all__ = ["DPMaxAbsScaler"]
 
-_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+_DATA_CHECKS = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
-# How many standard deviations of their noise the entries of a column must stand out by: with 64
+# How many standard deviations of their noise the entries of a column must stand out by: with 112
 # bins, three widths and a hundred columns, noise alone does so with a chance of a few per cent.
 _STANDS_OUT = 4.5
 # The columns that do not are read together, once.
@@ -42,7 +47,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     """Scale columns to [-1, 1] by sizes that were released with noise; no bounds are needed.
 
     For columns whose range nobody knows in advance. One Gaussian release tells how many entries of
-    each column lie between neighbouring powers of two, from 2^-25 to 2^39. A column's scale is
+    each column lie between neighbouring powers of two, from 2^-49 to 2^63. A column's scale is
     the power of two that nine in ten entries of its usual size, within a factor of 16 of each
     other, do not exceed; what exceeds it is clipped. So it is no maximum, which one row could
     set: heavy tails are cut, which helps linear models.
@@ -54,6 +59,9 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
       and the number and names of the columns.
     - Neighbours are data sets with the same number of rows that differ in one row, which
       contributes nothing in one of them ("zero-out").
+    - The promise is for tables that `fit` takes, those of finite numbers: a refusal is an exact
+      fact about a row, unless whether there is such a row is public. With `on_invalid="drop"`
+      every table of numbers is taken.
     - A private classifier behind it is paid for apart. Their costs compose to less than their sum:
       `skdp.privacy.get_epsilon([*scaler.mechanisms_, *classifier.mechanisms_], delta)`.
 
@@ -71,6 +79,12 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         None draws the noise from the operating system's cryptographic source. An integer makes
         fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
         then holds only against readers who have neither. A `RandomState` gives one draw a fit.
+    on_invalid : {"raise", "drop"}, default="raise"
+        What happens to rows that hold a missing or infinite value: "drop" lets the whole row
+        contribute nothing to the release, so that no one learns whether there is any, and
+        `transform` leaves missing values missing; "raise" refuses the table, which tells that
+        there is one. Where many values are missing, fill them with a constant instead: rows that
+        are dropped still count in the public number of rows.
     budget : PrivacyBudget or None, default=None
         Counts the fits of this scaler and of all its clones as they happen: `fit` enters its
         release before it reads a row, and is refused where the budget does not pay for it. A fit
@@ -112,7 +126,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     their noise: where more than about `5 * z * sqrt(d)` rows have like values in it. Very wide
     tables are therefore not read; rows of one norm, as text has them, need no scaling.
 
-    Zeros stay zeros, and CSR stays CSR. Missing values are refused: how many there are is private.
+    Zeros stay zeros, and CSR stays CSR. Missing values are refused, unless `on_invalid="drop"`.
     `SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)` in front fills them
     without learning from the rows.
 
@@ -134,20 +148,37 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
         "random_state": ["random_state"],
+        "on_invalid": ON_INVALID,
         "budget": BUDGET,
     }
+
+    # Where it is imported from: what is stored of a scaler names no place that may change.
+    __module__ = "skdp.preprocessing"
+
+    scale_: np.ndarray
+    readable_: np.ndarray
+    epsilon_: float
+    delta_: float
+    mechanisms_: tuple[Gaussian, ...]
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    noise_source_: Literal["system", "seeded"]
+    skdp_version_: str
+    fit_id_: str
 
     def __init__(
         self,
         epsilon: float = 1.0,
         *,
-        delta: float | str = "auto",
+        delta: float | Literal["auto"] = "auto",
         random_state: int | np.random.RandomState | None = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
         budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
         self.random_state = random_state
+        self.on_invalid = on_invalid
         self.budget = budget
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -173,7 +204,6 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
             showing a value of the data.
         skdp.exceptions.CalibrationError
             A `ValueError`: epsilon is too small or too large for exact arithmetic.
-
         skdp.exceptions.BudgetExhaustedError
             A `ValueError`: what is left of `budget` does not pay for the fit. No row was read.
 
@@ -188,9 +218,9 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         warn_of(release.weaknesses)
         plan = size_plan(n_columns, release.noise_multiplier)
         with self._counted([plan.mechanism], n=n_rows) as marks:
-            X, _ = read_rows(self, X, **_DATA_CHECKS)
+            X, usable = read_usable_rows(self, X, **_DATA_CHECKS)
             streams = Streams(draw_seed(self.random_state), type(self).__name__)
-            counts = noisy_sizes(X, plan, streams.open("sizes", "noise"))
+            counts = noisy_sizes(X, plan, streams.open("sizes", "noise"), usable=usable)
             # From here on, only noisy numbers: nothing below can cost privacy.
             scale, readable = _scales(counts, plan.noise_scale)
             replace_fitted(
@@ -211,7 +241,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            Finite rows; not modified.
+            Finite rows, not modified; with `on_invalid="drop"`, NaN stays NaN.
 
         Returns
         -------
@@ -222,9 +252,8 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         self._note_rows_passed()
         if not sparse.issparse(X):
             return _clipped(X, self.scale_)
-        scaled = X.copy()
         # Each of several entries for one place would be clipped by itself.
-        scaled.sum_duplicates()
+        scaled = one_entry_a_place(X).copy()
         scaled.data = _clipped(scaled.data, self.scale_[scaled.indices])
         return scaled
 
@@ -252,12 +281,14 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.on_invalid == "drop"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _check_rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        return validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        finite = self.on_invalid == "raise"
+        return read_table(self, X, reset=False, ensure_all_finite=finite, **_DATA_CHECKS)
 
     _privacy_releases = kept_releases
 

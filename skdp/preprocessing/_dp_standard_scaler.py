@@ -1,7 +1,9 @@
 """DPStandardScaler: means and standard deviations of bounded columns, by one noisy release."""
 
+from __future__ import annotations
+
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._estimator import (
     BUDGET,
+    ON_INVALID,
     PrivateEstimator,
     kept_releases,
     public_columns,
-    read_rows,
+    read_usable_rows,
     replace_fitted,
     warn_of,
 )
-from skdp._sklearn import Interval, StrOptions, fit_context, validate_without_leaks
+from skdp._sklearn import Interval, StrOptions, fit_context
 from skdp.budget import PrivacyBudget
 from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, moment_plan, noisy_moments
 from skdp.mechanisms._noise import Streams, draw_seed
@@ -25,6 +28,7 @@ from skdp.mechanisms._sum_plan import SumPlan
 from skdp.preprocessing._bounds import resolve_bounds
 from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
+from skdp.reading._table import read_table
 
 __all__ = ["DPStandardScaler"]
 
@@ -45,6 +49,9 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
       the number and names of the columns, and `bounds`.
     - Neighbours are data sets with the same number of rows that differ in one row, which
       contributes nothing in one of them ("zero-out").
+    - The promise is for tables that `fit` takes, those of finite numbers: a refusal is an exact
+      fact about a row, unless whether there is such a row is public. With `on_invalid="drop"`
+      every table of numbers is taken.
     - A private classifier behind it is paid for apart. Their costs compose to less than their sum:
       `skdp.privacy.get_epsilon([*scaler.mechanisms_, *classifier.mechanisms_], delta)`.
 
@@ -67,6 +74,13 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         None draws the noise from the operating system's cryptographic source. An integer makes
         fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
         then holds only against readers who have neither. A `RandomState` gives one draw a fit.
+    on_invalid : {"raise", "drop"}, default="raise"
+        What happens to rows that hold a missing or infinite value: "drop" lets the whole row
+        contribute nothing to the release, so that no one learns whether there is any, and
+        `transform` leaves missing values missing; "raise" refuses the table, which tells that
+        there is one. Where many values are missing, fill them with a constant instead: rows that
+        are dropped still count in the public number of rows, so means move towards the middle of
+        the bounds.
     budget : PrivacyBudget or None, default=None
         Counts the fits of this scaler and of all its clones as they happen: `fit` enters its
         release before it reads a row, and is refused where the budget does not pay for it. A fit
@@ -128,7 +142,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
     single outlier from being clipped away whole by the classifier behind.
 
     CSR is refused, since shifting its columns would fill it; `DPMaxAbsScaler` takes it. So are
-    missing values: how many there are is private.
+    missing values, unless `on_invalid="drop"`.
     `SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)` in front fills them
     without learning from the rows.
 
@@ -150,22 +164,41 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         # Checked where they are used, with messages that say more than a type would.
         "bounds": "no_validation",
         "random_state": ["random_state"],
+        "on_invalid": ON_INVALID,
         "budget": BUDGET,
     }
+
+    # Where it is imported from: what is stored of a scaler names no place that may change.
+    __module__ = "skdp.preprocessing"
+
+    mean_: np.ndarray
+    scale_: np.ndarray
+    lower_: np.ndarray
+    upper_: np.ndarray
+    epsilon_: float
+    delta_: float
+    mechanisms_: tuple[Gaussian, ...]
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    noise_source_: Literal["system", "seeded"]
+    skdp_version_: str
+    fit_id_: str
 
     def __init__(
         self,
         epsilon: float = 1.0,
         *,
-        delta: float | str = "auto",
+        delta: float | Literal["auto"] = "auto",
         bounds: Any = None,
         random_state: int | np.random.RandomState | None = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
         budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
         self.random_state = random_state
+        self.on_invalid = on_invalid
         self.budget = budget
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -191,7 +224,6 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
             showing a value of the data.
         skdp.exceptions.CalibrationError
             A `ValueError`: epsilon is too small or too large for exact arithmetic.
-
         skdp.exceptions.BudgetExhaustedError
             A `ValueError`: what is left of `budget` does not pay for the fit. No row was read.
 
@@ -207,9 +239,10 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         plan = moment_plan(n_columns, release.noise_multiplier)
         # Whether arithmetic underflows may depend on a single row, so it stays silent.
         with self._counted([plan.mechanism], n=n_rows) as marks, np.errstate(all="ignore"):
-            X, _ = read_rows(self, X, **_DATA_CHECKS)
+            X, usable = read_usable_rows(self, X, **_DATA_CHECKS)
             streams = Streams(draw_seed(self.random_state), type(self).__name__)
-            sums, squares = noisy_moments(X, lower, upper, plan, streams.open("moments", "noise"))
+            noise = streams.open("moments", "noise")
+            sums, squares = noisy_moments(X, lower, upper, plan, noise, usable=usable)
             # From here on, only noisy numbers: nothing below can cost privacy.
             mean, scale = _mean_and_scale(sums, squares, plan, n_rows)
             width = upper - lower
@@ -234,15 +267,14 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite rows.
+            Finite rows; with `on_invalid="drop"`, NaN stays NaN.
 
         Returns
         -------
         X_scaled : ndarray of shape (n_samples, n_features)
             Rows in units of `scale_` from `mean_`.
         """
-        check_is_fitted(self)
-        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        X = self._check_rows(X)
         self._note_rows_passed()
         # In double precision, like the bounds, and in one array.
         scaled = np.clip(X, self.lower_, self.upper_)
@@ -263,12 +295,17 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         X_original : ndarray of shape (n_samples, n_features)
             Rows in the units of the bounds.
         """
-        check_is_fitted(self)
-        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        X = self._check_rows(X)
         return (X * self.scale_ + self.mean_).astype(X.dtype, copy=False)
+
+    def _check_rows(self, X: ArrayLike) -> np.ndarray:
+        check_is_fitted(self)
+        finite = self.on_invalid == "raise"
+        return read_table(self, X, reset=False, ensure_all_finite=finite, **_DATA_CHECKS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.on_invalid == "drop"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

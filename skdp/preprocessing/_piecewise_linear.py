@@ -5,7 +5,10 @@ from knot to knot (Eilers and Marx 1996, "Flexible smoothing with B-splines and 
 degree 1). The curves cost no budget, since nothing about them but their heights is learned.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,14 +18,18 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
-from skdp._sklearn import fit_context, validate_without_leaks
+from skdp._sklearn import fit_context
+from skdp.exceptions import shown
+from skdp.reading._column import numbers
+from skdp.reading._table import read_table
 
 __all__ = ["PiecewiseLinearFeatures"]
 
 _DATA_CHECKS = {
     "dtype": [np.float64, np.float32],
-    # Missing values pass through, as in BoundedScaler: a constant may replace them after.
-    "ensure_all_finite": "allow-nan",
+    # Missing values pass through, as in BoundedScaler: a constant may replace them after. Infinite
+    # ones are beyond the last knot.
+    "ensure_all_finite": False,
 }
 
 
@@ -96,6 +103,13 @@ class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEst
     # Checked where they are used, with messages that say more than a type would.
     _parameter_constraints: ClassVar[dict[str, Any]] = {"knots": "no_validation"}
 
+    # Where it is imported from: what is stored of it names no place that may change.
+    __module__ = "skdp.preprocessing"
+
+    knots_: dict[int, np.ndarray]
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
     def __init__(self, knots: Any = (-1, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 0.75, 1)):
         self.knots = knots
 
@@ -118,12 +132,14 @@ class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEst
         Raises
         ------
         ValueError
-            Where `knots` cannot be used.
+            Where `knots` cannot be used, or a feature would get the name of another one.
         """
         _, names = read_rows(self, X, **_DATA_CHECKS)
         knots = _knots_by_position(
             self.knots, names["n_features_in_"], names.get("feature_names_in_")
         )
+        if "feature_names_in_" in names:
+            _check_unique(_feature_names(names["feature_names_in_"], knots))
         replace_fitted(self, names, knots_=knots)
         return self
 
@@ -141,7 +157,7 @@ class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEst
             One feature a knot; columns without knots as they were.
         """
         check_is_fitted(self)
-        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+        X = read_table(self, X, reset=False, **_DATA_CHECKS)
         widths = [len(self.knots_.get(column, [0])) for column in range(X.shape[1])]
         ends = np.cumsum(widths)
         features = np.empty((X.shape[0], ends[-1]), dtype=X.dtype)
@@ -168,16 +184,7 @@ class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEst
         """
         # Only to check input_features: features and columns are not one to one here.
         columns = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        names = [
-            name
-            for column, prefix in enumerate(columns)
-            for name in (
-                [f"{prefix}_at_{_short(knot)}" for knot in self.knots_[column]]
-                if column in self.knots_
-                else [prefix]
-            )
-        ]
-        return np.asarray(names, dtype=object)
+        return np.asarray(_feature_names(columns, self.knots_), dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -202,6 +209,27 @@ def _scaled_shares(values: np.ndarray, knots: np.ndarray) -> np.ndarray:
     return (shares - 1 / k) * (k * np.sqrt(3 / (2 * k - 3)))
 
 
+def _feature_names(columns: Iterable[str], knots: Mapping[int, np.ndarray]) -> list[str]:
+    return [
+        name
+        for column, prefix in enumerate(columns)
+        for name in (
+            [f"{prefix}_at_{_short(knot)}" for knot in knots[column]]
+            if column in knots
+            else [prefix]
+        )
+    ]
+
+
+def _check_unique(names: list[str]) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"two features would be called {twice[0]!r}: one is a column of X, another a knot of a "
+            "column. Rename the column"
+        )
+
+
 def _short(knot: float) -> str:
     """The shortest text that gives the number back, without a trailing `.0`."""
     return repr(float(knot)).removesuffix(".0")
@@ -217,8 +245,8 @@ def _knots_by_position(
     for key, value in knots.items():
         column = _position(key, n_features, feature_names)
         if column in by_position:
-            raise ValueError(f"knots names column {column} twice, once by {key!r}")
-        by_position[column] = _checked_knots(value, f"knots[{key!r}]")
+            raise ValueError(f"knots names column {column} twice, once by {shown(key)}")
+        by_position[column] = _checked_knots(value, f"knots[{shown(key)}]")
     return dict(sorted(by_position.items()))
 
 
@@ -235,16 +263,13 @@ def _position(key: Any, n_features: int, feature_names: np.ndarray | None) -> in
     if not isinstance(key, Integral) or isinstance(key, bool) or not 0 <= key < n_features:
         raise ValueError(
             f"a mapping in knots goes from column names, or positions from 0 to {n_features - 1}, "
-            f"got {key!r}"
+            f"got {shown(key)}"
         )
     return int(key)
 
 
 def _checked_knots(value: Any, name: str) -> np.ndarray:
-    try:
-        knots = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        knots = np.empty(0)
+    knots = numbers(value, name)
     with np.errstate(over="ignore", invalid="ignore"):
         usable = (
             knots.ndim == 1
@@ -255,6 +280,6 @@ def _checked_knots(value: Any, name: str) -> np.ndarray:
     if not usable:
         raise ValueError(
             f"{name} must be at least two increasing, finite numbers, chosen without looking at "
-            f"the data, got {value!r}"
+            f"the data, got {shown(value)}"
         )
     return knots

@@ -1,5 +1,7 @@
 """RowNormClipper: scale long rows into a ball, looking at one row at a time."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -9,17 +11,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
-from skdp._sklearn import (
-    Interval,
-    fit_context,
-    validate_without_leaks,
-)
+from skdp._sklearn import Interval, fit_context
+from skdp.exceptions import shown
 from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._rows import rows_of
+from skdp.reading._table import read_table
 
 __all__ = ["RowNormClipper"]
 
-_DATA_CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+_DATA_CHECKS = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
 
 class RowNormClipper(
@@ -65,6 +65,12 @@ class RowNormClipper(
         "max_norm": [Interval(Real, 0, None, closed="neither")],
     }
 
+    # Where it is imported from: what is stored of a clipper names no place that may change.
+    __module__ = "skdp.preprocessing"
+
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
     def __init__(self, max_norm: float = 1.0):
         self.max_norm = max_norm
 
@@ -103,8 +109,18 @@ class RowNormClipper(
         """
         # `fit` checks it too, but is not needed.
         if not (isinstance(self.max_norm, Real) and 0.0 < self.max_norm < np.inf):
-            raise ValueError(f"max_norm must be a finite number above 0, got {self.max_norm!r}")
-        X = validate_without_leaks(self, X, reset=False, **_DATA_CHECKS)
+            raise ValueError(
+                f"max_norm must be a finite number above 0, got {shown(self.max_norm)}"
+            )
+        if hasattr(self, "n_features_in_"):
+            X = read_table(self, X, reset=False, **_DATA_CHECKS)
+        else:
+            X, _ = read_rows(self, X, **_DATA_CHECKS)
+        # Whether a square overflows may depend on a single row, so it stays silent.
+        with np.errstate(all="ignore"):
+            return self._clip(X)
+
+    def _clip(self, X: Any) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
         scale = _shrink_factors(X, float(self.max_norm))
         if not sparse.issparse(X):
             return (X * scale[:, np.newaxis]).astype(X.dtype, copy=False)

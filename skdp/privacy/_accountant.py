@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from skdp.exceptions import shown
 from skdp.privacy._closed_form import (
     gaussian_delta,
     gaussian_epsilon,
@@ -53,6 +54,7 @@ class PrivacyCost:
     epsilon : float
         The larger of the two directions; at least 0.
     delta : float
+        At which it holds.
     method : {"pld", "closed form", "total variation", "rdp", "no noise"}
         What answered: a privacy loss distribution, the formula of the Gaussian mechanism, the
         fact that delta alone pays for everything, the Renyi accountant as the last resort, or the
@@ -98,6 +100,8 @@ def get_epsilon(mechanism: Mechanism | Sequence[Mechanism], delta: float) -> flo
     See Also
     --------
     explain_epsilon : The same with the method and both directions.
+    group_epsilon : The same for somebody who owns several rows.
+    skdp.PrivacyBudget : For releases that are chosen one after the other.
 
     Examples
     --------
@@ -117,12 +121,18 @@ def explain_epsilon(mechanism: Mechanism | Sequence[Mechanism], delta: float) ->
     Parameters
     ----------
     mechanism : SubsampledGaussian, Gaussian, GroupedGaussian, or a sequence of them
+        What runs on the same rows; a sequence is composed, not added up.
     delta : float
         Strictly between 0 and 1.
 
     Returns
     -------
     cost : PrivacyCost
+        Its `epsilon` is that of `get_epsilon`.
+
+    See Also
+    --------
+    get_epsilon : The figure alone, and how near it is to the true one.
 
     Examples
     --------
@@ -158,7 +168,7 @@ def get_delta(mechanism: Mechanism | Sequence[Mechanism], epsilon: float) -> flo
     """
     number = check_real("epsilon", epsilon)
     if not number >= 0:
-        raise ValueError(f"epsilon must be at least 0; got {epsilon!r}.")
+        raise ValueError(f"epsilon must be at least 0; got {shown(epsilon)}.")
     return _delta(merge_mechanisms(mechanism), number)
 
 

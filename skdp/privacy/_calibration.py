@@ -25,6 +25,7 @@ from skdp.privacy._mechanism import (
     check_sample_rate,
     merge_mechanisms,
 )
+from skdp.privacy._promise import digits_up
 
 __all__ = ["MOST_STEPS", "calibrate_n_steps", "calibrate_noise_multiplier", "most_steps"]
 
@@ -169,8 +170,8 @@ def _noise_multiplier(
 
     if alongside and get_epsilon(alongside, delta) >= _ENOUGH * epsilon:
         raise CalibrationError(
-            f"what runs alongside leaves nothing of epsilon={epsilon:g} for these steps: give it "
-            "more noise, or raise epsilon"
+            f"what runs alongside leaves nothing of epsilon={digits_up(epsilon, 6)} for these "
+            "steps: give it more noise, or raise epsilon"
         )
 
     # By the central limit theorem a run is about one Gaussian release.
@@ -181,9 +182,10 @@ def _noise_multiplier(
 
 def _delta_pays(taking_part: float, delta: float) -> CalibrationError:
     return CalibrationError(
-        f"sample_rate * n_steps = {taking_part:.3g} against delta = {delta:.3g}: a row takes part "
-        "so rarely that delta alone pays for such a run, even without any noise. Use a smaller "
-        "delta (below 1 / n_samples), a larger batch or more steps."
+        f"sample_rate * n_steps = {digits_up(taking_part)} against delta = "
+        f"{digits_up(delta)}: a row takes part so rarely that delta alone pays for such a "
+        "run, even without any noise. Use a smaller delta (below 1 / n_samples), a "
+        "larger batch or more steps."
     )
 
 

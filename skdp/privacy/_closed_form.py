@@ -28,6 +28,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     a = mu / 2 - epsilon / mu
     t = mu / 2 + epsilon / mu
     upper = float(ndtr(a))
+    if upper == 0:
+        # Too small for a double. The rest of the formula may be infinity times nothing by now.
+        return 0.0
     # exp(epsilon) * Phi(-t) written with Mills' ratio: neither factor can overflow, and the
     # density at `a` is the density at `t` times exp(epsilon).
     density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)

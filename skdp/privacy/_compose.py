@@ -92,6 +92,7 @@ class ComposedLoss:
     best : Tilt
         A tilt of their composition; around its `epsilon` the bound is tight.
     window : Window
+        The losses that are kept.
     """
 
     def __init__(self, lattices: Sequence[Lattice], best: Tilt, window: Window) -> None:

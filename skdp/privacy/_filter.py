@@ -123,6 +123,11 @@ class PrivacyFilter:
         ----------
         total : ndarray of shape (1 + n_orders,)
             Sum of all charges.
+
+        Returns
+        -------
+        holds : bool
+            Whether one of the ways counts at most its limit.
         """
         return bool(np.min(total) <= 1.0)
 
@@ -133,6 +138,11 @@ class PrivacyFilter:
         ----------
         total : ndarray of shape (1 + n_orders,)
             Sum of all charges so far.
+
+        Returns
+        -------
+        epsilon : float
+            0 where nothing is left.
         """
         left = (1.0 - total) / self.charge([Gaussian(1.0)])
         # A charge of a Gaussian is proportional to mu^2 in every way.
@@ -153,6 +163,7 @@ def make_filter(epsilon: float, delta: float) -> PrivacyFilter:
     Returns
     -------
     privacy_filter : PrivacyFilter
+        Admits releases one after the other for as long as the budget pays for them.
     """
     epsilon, delta = check_budget(epsilon), check_delta(delta)
     main = _best_order_for_gaussians(epsilon, delta)

@@ -46,6 +46,7 @@ def group_epsilon(mechanism: Mechanism | Sequence[Mechanism], delta: float, k: i
     See Also
     --------
     get_epsilon : The same for one row.
+    skdp.privacy_statement : Its `mechanisms` are all noisy releases of a fitted object.
 
     Examples
     --------
@@ -66,6 +67,7 @@ def group_mechanism(mechanism: Mechanism, k: int) -> Mechanism:
     Parameters
     ----------
     mechanism : SubsampledGaussian, Gaussian or GroupedGaussian
+        As it looks to a person who owns one row.
     k : int
         Number of rows, at least 1.
 

@@ -7,9 +7,12 @@ the same object that the accountant prices, so that the two cannot drift apart.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Number, Real
+from numbers import Integral, Real
+
+from skdp.exceptions import shown
 
 __all__ = [
     "Gaussian",
@@ -101,7 +104,7 @@ class GroupedGaussian:
     --------
     Two rows cost more than twice what one row costs:
 
-    >>> from skdp.privacy import get_epsilon
+    >>> from skdp.privacy import GroupedGaussian, SubsampledGaussian, get_epsilon
     >>> one = get_epsilon(SubsampledGaussian(2.0, 0.08, 375), delta=1e-5)
     >>> two = get_epsilon(GroupedGaussian(2.0, 0.08, 375, group_size=2), delta=1e-5)
     >>> print(f"{one:.2f} {two:.2f}")
@@ -122,6 +125,9 @@ class GroupedGaussian:
 
 Mechanism = SubsampledGaussian | Gaussian | GroupedGaussian
 
+# More than all rounding errors of a few operations.
+_ROUNDED_DOWN = 1 - 2.0**-50
+
 
 def merge_mechanisms(mechanisms: Mechanism | Sequence[Mechanism]) -> tuple[GroupedGaussian, ...]:
     """Write a mechanism or a sequence of them in one canonical, sorted form.
@@ -131,23 +137,35 @@ def merge_mechanisms(mechanisms: Mechanism | Sequence[Mechanism]) -> tuple[Group
     keys of a cache, and a bare mechanism is the same question as a sequence that holds it alone.
     """
     steps: dict[tuple[float, float, int], int] = {}
-    precision = 0.0
+    over_all_rows: list[GroupedGaussian] = []
     for mechanism in _as_sequence(mechanisms):
         part = _as_grouped(mechanism)
         if part.noise_multiplier == 0:
             return (part,)
         if part.sample_rate == 1:
-            scale = part.group_size / part.noise_multiplier
-            precision += part.n_steps * scale * scale
+            over_all_rows.append(part)
         else:
             kind = (part.noise_multiplier, part.sample_rate, part.group_size)
             steps[kind] = steps.get(kind, 0) + part.n_steps
     parts = [GroupedGaussian(s, q, steps[s, q, k], k) for s, q, k in sorted(steps)]
-    if precision > 0:
-        # A product that overflows is noise too small to count as any.
-        noise = 1 / math.sqrt(precision) if math.isfinite(precision) else 0.0
-        parts.append(GroupedGaussian(noise, 1.0, 1, 1))
+    if over_all_rows:
+        parts.append(GroupedGaussian(_merged_noise(over_all_rows), 1.0, 1, 1))
     return tuple(parts)
+
+
+def _merged_noise(parts: Sequence[GroupedGaussian]) -> float:
+    """Noise multiplier of the one release over all rows that these are together.
+
+    Never above the true one, and 0 where noise is too small to count as any.
+    """
+    (first, *others) = parts
+    if not others and first.n_steps == first.group_size == 1:
+        return first.noise_multiplier
+    # The root of the sum of squares without the squares, which would overflow, or vanish and take
+    # the release with them; sorted, so that the order of the releases does not move the last bit.
+    scales = sorted(part.group_size / part.noise_multiplier * part.n_steps**0.5 for part in parts)
+    total = math.hypot(*scales)
+    return min(1 / total * _ROUNDED_DOWN, sys.float_info.max)
 
 
 def _as_sequence(mechanisms: Mechanism | Sequence[Mechanism]) -> Sequence[Mechanism]:
@@ -158,7 +176,7 @@ def _as_sequence(mechanisms: Mechanism | Sequence[Mechanism]) -> Sequence[Mechan
         if not isinstance(mechanism, Mechanism):
             raise TypeError(
                 "mechanism must be a SubsampledGaussian, a Gaussian, a GroupedGaussian, or a "
-                f"sequence of them; got {mechanism!r}."
+                f"sequence of them; got {shown(mechanism)}."
             )
     if not sequence:
         raise ValueError("mechanism must name at least one release; got an empty sequence.")
@@ -179,7 +197,7 @@ def check_noise_multiplier(value: float) -> float:
     """Return a noise multiplier as a float, or say what is wrong with it."""
     number = check_real("noise_multiplier", value)
     if not 0 <= number < math.inf:
-        raise ValueError(f"noise_multiplier must be finite and at least 0; got {value!r}.")
+        raise ValueError(f"noise_multiplier must be finite and at least 0; got {shown(value)}.")
     return number
 
 
@@ -187,7 +205,7 @@ def check_sample_rate(value: float) -> float:
     """Return a sampling rate as a float, or say what is wrong with it."""
     number = check_real("sample_rate", value)
     if not 0 < number <= 1:
-        raise ValueError(f"sample_rate must be above 0 and at most 1; got {value!r}.")
+        raise ValueError(f"sample_rate must be above 0 and at most 1; got {shown(value)}.")
     return number
 
 
@@ -195,7 +213,7 @@ def check_delta(value: float) -> float:
     """Return a delta as a float, or say what is wrong with it."""
     number = check_real("delta", value)
     if not 0 < number < 1:
-        raise ValueError(f"delta must lie strictly between 0 and 1; got {value!r}.")
+        raise ValueError(f"delta must lie strictly between 0 and 1; got {shown(value)}.")
     return number
 
 
@@ -203,14 +221,14 @@ def check_budget(value: float) -> float:
     """Return an epsilon to calibrate for as a float, or say what is wrong with it."""
     number = check_real("epsilon", value)
     if not 0 < number < math.inf:
-        raise ValueError(f"epsilon must be finite and above 0; got {value!r}.")
+        raise ValueError(f"epsilon must be finite and above 0; got {shown(value)}.")
     return number
 
 
 def check_real(name: str, value: float) -> float:
     """Return a real number as a float; flags and text are not numbers."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number; got {_shown(value)}.")
+        raise TypeError(f"{name} must be a real number; got {shown(value)}.")
     try:
         return float(value)
     except OverflowError:
@@ -224,19 +242,12 @@ _LARGEST_COUNT = 2**53
 def check_count(name: str, value: int) -> int:
     """Return a positive whole number as an int."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number; got {_shown(value)}.")
+        raise TypeError(f"{name} must be a whole number; got {shown(value)}.")
     if value < 1:
-        raise ValueError(f"{name} must be at least 1; got {value!r}.")
+        raise ValueError(f"{name} must be at least 1; got {shown(value)}.")
     if value > _LARGEST_COUNT:
         raise ValueError(f"{name} must be at most {_LARGEST_COUNT:,}.")
     return int(value)
-
-
-def _shown(value: object) -> str:
-    """A single value as it is; of a table, which may be the data, only what it is."""
-    if value is None or isinstance(value, (Number, str)):
-        return repr(value)
-    return f"an object of type {type(value).__name__}"
 
 
 def _store(mechanism: object, **values: float) -> None:

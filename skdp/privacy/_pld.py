@@ -89,7 +89,9 @@ class Direction:
     Parameters
     ----------
     parts : sequence of GroupedGaussian
+        What is composed.
     side : _Side
+        Whether a row is removed or added.
     """
 
     def __init__(self, parts: Sequence[GroupedGaussian], side: _Side) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from skdp.exceptions import shown
 from skdp.privacy._accountant import get_delta, get_epsilon
 from skdp.privacy._mechanism import Mechanism
 
@@ -52,7 +53,7 @@ def privacy_profile(
     """
     values = _numbers("epsilons", epsilons)
     if not np.all(values >= 0):
-        raise ValueError(f"epsilons must be at least 0; got {epsilons!r}.")
+        raise ValueError(f"epsilons must be at least 0; got {shown(epsilons)}.")
     deltas = [get_delta(mechanism, float(epsilon)) for epsilon in values.ravel()]
     return np.array(deltas, dtype=np.float64).reshape(values.shape)
 
@@ -89,7 +90,7 @@ def trade_off_curve(
     """
     values = _numbers("alphas", alphas)
     if not np.all((values >= 0) & (values <= 1)):
-        raise ValueError(f"alphas must lie in [0, 1]; got {alphas!r}.")
+        raise ValueError(f"alphas must lie in [0, 1]; got {shown(alphas)}.")
     betas = np.zeros(values.shape)
     with np.errstate(divide="ignore"):
         log_alphas = np.log(values)
@@ -136,7 +137,7 @@ def _numbers(name: str, values: float | npt.ArrayLike) -> npt.NDArray[np.float64
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers; got {values!r}.") from None
+        raise TypeError(f"{name} must be numbers; got {shown(values)}.") from None
 
 
 def membership_advantage(mechanism: Mechanism | Sequence[Mechanism]) -> float:

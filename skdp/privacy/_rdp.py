@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln, logsumexp
 
+from skdp.exceptions import shown
 from skdp.privacy._mechanism import GroupedGaussian, Mechanism, merge_mechanisms
 
 __all__ = ["get_renyi_divergence", "renyi_delta", "renyi_epsilon"]
@@ -55,7 +56,9 @@ def get_renyi_divergence(
     """
     values = np.asarray(orders, dtype=np.float64)
     if not np.all((values > 1) & (values <= _LARGEST_ORDER)):
-        raise ValueError(f"orders must be above 1 and at most {_LARGEST_ORDER}; got {orders!r}.")
+        raise ValueError(
+            f"orders must be above 1 and at most {_LARGEST_ORDER}; got {shown(orders)}."
+        )
     with np.errstate(all="ignore"):
         return _divergence(merge_mechanisms(mechanism), values)
 

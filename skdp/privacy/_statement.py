@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from skdp._version import __version__
+from skdp.exceptions import shown
 from skdp.privacy._accountant import get_epsilon
 from skdp.privacy._mechanism import Mechanism, check_delta
 from skdp.privacy._profile import membership_advantage
-from skdp.privacy._promise import digits_up
+from skdp.privacy._promise import digits_up, share_up
 
 __all__ = ["Gap", "NoisyPart", "PrivacyStatement"]
 
@@ -90,7 +91,18 @@ class NoisyPart:
         return len(self.fits)
 
     def epsilon(self, delta: float) -> float:
-        """What the most costly of its fits costs alone, at `delta`."""
+        """What the most costly of its fits costs alone.
+
+        Parameters
+        ----------
+        delta : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        epsilon : float
+            At `delta`; 0 where no fit released anything.
+        """
         return max((get_epsilon(fit, delta) for fit in set(self.fits) if fit), default=0.0)
 
 
@@ -129,6 +141,8 @@ class PrivacyStatement:
         What the budgets say that the fits were entered in.
     is_planned : bool, default=False
         Whether it is about a fit that has not been made.
+    version : str, default=skdp.__version__
+        The version of skdp that made the statement.
 
     Attributes
     ----------
@@ -141,12 +155,11 @@ class PrivacyStatement:
         part; see `skdp.privacy.membership_advantage`. 1 where there is no promise.
     neighbours : str
         What the data sets are between which the promise makes no difference.
-    version : str
-        The version of skdp that made the statement.
 
     See Also
     --------
     skdp.privacy_statement : Makes the statement of any object, fitted or not.
+    skdp.privacy.group_epsilon : What its `mechanisms` cost somebody who has several rows.
 
     Examples
     --------
@@ -179,8 +192,8 @@ class PrivacyStatement:
                 "delta=None: the releases cost something at a delta only; give one, for example "
                 "min(1e-5, 1 / (2 * n_rows))."
             )
-        if self.unit not in _UNITS:
-            raise ValueError(f"unit must be one of {sorted(_UNITS)}; got {self.unit!r}.")
+        if not isinstance(self.unit, str) or self.unit not in _UNITS:
+            raise ValueError(f"unit must be one of {sorted(_UNITS)}; got {shown(self.unit)}.")
 
     @property
     def covers_everything(self) -> bool:
@@ -230,6 +243,8 @@ class PrivacyStatement:
         Returns
         -------
         values : dict
+            All fields and attributes, lists of dicts where they are records; no key is ever left
+            out.
 
         Examples
         --------
@@ -327,15 +342,14 @@ class PrivacyStatement:
 
     def _strength(self) -> list[str]:
         word = self._unit.word
-        factor = math.exp(min(self.epsilon, 700))
-        right = 50 * (1 + self.membership_advantage)
+        right = share_up(0.5 + self.membership_advantage / 2).removesuffix("%")
         return [
-            f"- Any conclusion from the object is at most {digits_up(factor)} times as likely "
-            f"with the {word}'s data as without them, and the other way round, apart from a "
+            f"- Any conclusion from the object is at most {_factor_up(self.epsilon)} times as "
+            f"likely with the {word}'s data as without them, and the other way round, apart from a "
             f"chance of {self._delta_shown}.",
             f"- Of somebody who guesses whether a given {word}'s data were used, and would be "
-            f"right 50 times in 100 without the object, at most {_tenths_up(right)} guesses "
-            "in 100 are right with it.",
+            f"right 50 times in 100 without the object, at most {right} guesses in "
+            "100 are right with it.",
         ]
 
     def _counterfactual(self) -> list[str]:
@@ -462,9 +476,9 @@ def _part_line(part: NoisyPart, epsilon: float) -> str:
     return f"{line}."
 
 
-def _tenths_up(percentage: float) -> str:
-    """A percentage with one decimal, never rounded down."""
-    return f"{min(math.ceil(percentage * 10 - 1e-9) / 10, 100.0):.1f}"
+def _factor_up(epsilon: float) -> str:
+    """What chances are multiplied by; beyond the range of doubles, as a power."""
+    return f"exp({digits_up(epsilon)})" if epsilon > 700 else digits_up(math.exp(epsilon))
 
 
 def _json_number(value: float) -> float | str:

@@ -207,6 +207,7 @@ def discretize_remove(step: Step, low: float, high: float, spacing: float) -> La
     Parameters
     ----------
     step : Step
+        What is moved.
     low, high : float
         Outcomes in units of the noise. Those below `low` get the lowest loss of the lattice,
         which is higher than theirs; those above `high` an infinite loss.

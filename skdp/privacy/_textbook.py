@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from skdp.exceptions import shown
 from skdp.privacy._mechanism import check_count, check_delta, check_noise_multiplier, check_real
 
 __all__ = ["textbook_epsilon"]
@@ -58,7 +59,7 @@ def textbook_epsilon(
     delta = check_delta(delta)
     passes = check_real("n_epochs", n_epochs)
     if not 0 < passes < math.inf:
-        raise ValueError(f"n_epochs must be finite and above 0; got {n_epochs!r}.")
+        raise ValueError(f"n_epochs must be finite and above 0; got {shown(n_epochs)}.")
     sampling_rate = batch_size / n_train
     # The guard keeps a whole number of steps whole when the division is inexact.
     n_steps = max(1, math.ceil(passes * n_train / batch_size - 1e-9))

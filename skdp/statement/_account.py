@@ -71,8 +71,8 @@ def _behind(before: Account, after: Account) -> Account:
 def _fitted_again(before: Iterable[Fit], after: Iterable[Fit]) -> Iterator[Gap]:
     """Parts in front whose present fit is not the one that stood before what follows."""
     for fit in before:
-        behind = [late for late in after if late.upstream is not None]
-        if fit.marks_rows and any(fit.fit_id not in late.upstream for late in behind):
+        behind = [late.upstream for late in after if late.upstream is not None]
+        if fit.marks_rows and any(fit.fit_id not in upstream for upstream in behind):
             yield Gap(
                 f"an earlier fit of {fit.name}",
                 "it was fitted again, or replaced, after what stands behind it was fitted to its "

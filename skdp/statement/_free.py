@@ -20,7 +20,8 @@ _ALWAYS_FREE = (
     "sklearn.preprocessing.Normalizer",
     "sklearn.preprocessing.Binarizer",
     "sklearn.preprocessing.PolynomialFeatures",
-    "sklearn.feature_extraction.FeatureHasher",
+    "sklearn.kernel_approximation.PolynomialCountSketch",
+    "sklearn.kernel_approximation.SkewedChi2Sampler",
     "skdp.preprocessing.BoundedScaler",
     "skdp.preprocessing.PiecewiseLinearFeatures",
     "skdp.preprocessing.RowNormClipper",
@@ -28,6 +29,10 @@ _ALWAYS_FREE = (
 
 
 def _has_written_categories(encoder: Any) -> bool:
+    # Else it speaks of single rows: its error shows a value that is not among the categories.
+    quiet = encoder.handle_unknown in ("ignore", "infrequent_if_exist", "use_encoded_value")
+    if not quiet or getattr(encoder, "drop", None) is not None:
+        return False
     # Rare categories are found by counting rows.
     counts = encoder.min_frequency is not None or encoder.max_categories is not None
     if isinstance(encoder.categories, str) or counts:
@@ -51,7 +56,7 @@ def _fills_constants(imputer: Any) -> bool:
 
 
 def _has_written_knots(splines: Any) -> bool:
-    if isinstance(splines.knots, str):
+    if isinstance(splines.knots, str) or splines.extrapolation == "error":
         return False
     knots = np.asarray(splines.knots, dtype=np.float64)
     fitted = getattr(splines, "bsplines_", None)
@@ -73,7 +78,9 @@ def _same_values(fitted: Any, setting: Any) -> bool:
 def _applies_row_by_row(transformer: Any) -> bool:
     func, inverse = transformer.func, transformer.inverse_func
     if transformer.inv_kw_args or not (inverse is None or _is_known_function(inverse)):
-        # `fit` sends rows through the inverse as well.
+        return False
+    if not (inverse is None or func is None) and transformer.check_inverse:
+        # `fit` sends some rows through both, and warns where one of them does not come back.
         return False
     return func is None or _is_declared_row_wise(func) or _is_elementwise(transformer)
 
@@ -90,7 +97,38 @@ def _is_elementwise(transformer: Any) -> bool:
     # With a signature it mixes entries; with objects alone it is a Python function, which may
     # remember what it saw.
     is_python = all("O" in kinds for kinds in func.types)
-    return func.signature is None and (func.nin, func.nout) == (1, 1) and not is_python
+    if func.signature is not None or (func.nin, func.nout) != (1, 1) or is_python:
+        return False
+    # Functions that also take objects are handed sparse rows whole, and SciPy then sorts and adds
+    # up the entries of all rows as soon as those of one are out of order.
+    takes_sparse = any("O" in kinds for kinds in func.types)
+    return not takes_sparse or (transformer.validate and not transformer.accept_sparse)
+
+
+def _hashes_names_alone(hasher: Any) -> bool:
+    # Numbers of one bucket are added up in an order that other rows decide; names count one each.
+    return hasher.input_type == "string"
+
+
+def _has_numeric_gamma(sampler: Any) -> bool:
+    # "scale" is read off the rows.
+    gamma = sampler.gamma
+    return not isinstance(gamma, str) and getattr(sampler, "_gamma", gamma) == gamma
+
+
+def _has_numeric_components(projection: Any) -> bool:
+    # "auto" depends on the number of rows, which is private where units are protected.
+    n_components = projection.n_components
+    fitted = getattr(projection, "n_components_", n_components)
+    return not isinstance(n_components, str) and fitted == n_components
+
+
+def _marks_all_columns(indicator: Any) -> bool:
+    # Which columns have gaps is a fact about the rows.
+    fitted = getattr(indicator, "features_", None)
+    if indicator.features != "all":
+        return False
+    return fitted is None or _same_values(fitted, range(indicator._n_features))
 
 
 def _reads_texts_one_by_one(vectorizer: Any) -> bool:
@@ -105,28 +143,51 @@ def _is_declared_row_wise(func: Any) -> bool:
 _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
     "sklearn.preprocessing.OneHotEncoder": (
         _has_written_categories,
-        "OneHotEncoder(categories=[...]) with the categories written down, and without "
-        "min_frequency and max_categories",
+        'OneHotEncoder(categories=[...], handle_unknown="ignore") with the categories written '
+        "down, and without drop, min_frequency and max_categories",
     ),
     "sklearn.preprocessing.OrdinalEncoder": (
         _has_written_categories,
-        "OrdinalEncoder(categories=[...]) with the categories written down, and without "
-        "min_frequency and max_categories",
+        'OrdinalEncoder(categories=[...], handle_unknown="use_encoded_value", unknown_value=-1) '
+        "with the categories written down, and without min_frequency and max_categories",
     ),
     "sklearn.impute.SimpleImputer": (
         _fills_constants,
         'SimpleImputer(strategy="constant", fill_value=..., keep_empty_features=True), without '
-        "add_indicator",
+        "add_indicator, which marks those columns alone that have gaps; beside it, in a "
+        'FeatureUnion, MissingIndicator(features="all") marks all of them',
     ),
     "sklearn.preprocessing.SplineTransformer": (
         _has_written_knots,
-        "SplineTransformer(knots=...) with the knots written down, or "
+        "SplineTransformer(knots=...) with the knots written down and another extrapolation than "
+        '"error", or '
         "skdp.preprocessing.PiecewiseLinearFeatures",
     ),
     "sklearn.preprocessing.FunctionTransformer": (
         _applies_row_by_row,
-        "a NumPy ufunc of one argument without kw_args, or a function that handles each row by "
-        "itself and says so: `func.row_wise = True`",
+        "a NumPy ufunc of one argument without kw_args, with validate=True, which refuses sparse "
+        "rows, and check_inverse=False where it has an inverse; or a function that handles each "
+        "row by itself and says so: `func.row_wise = True`",
+    ),
+    "sklearn.feature_extraction.FeatureHasher": (
+        _hashes_names_alone,
+        'FeatureHasher(input_type="string")',
+    ),
+    "sklearn.impute.MissingIndicator": (
+        _marks_all_columns,
+        'MissingIndicator(features="all")',
+    ),
+    "sklearn.kernel_approximation.RBFSampler": (
+        _has_numeric_gamma,
+        "RBFSampler with a number for gamma",
+    ),
+    "sklearn.random_projection.GaussianRandomProjection": (
+        _has_numeric_components,
+        "GaussianRandomProjection with a number for n_components",
+    ),
+    "sklearn.random_projection.SparseRandomProjection": (
+        _has_numeric_components,
+        "SparseRandomProjection with a number for n_components",
     ),
     "sklearn.feature_extraction.text.HashingVectorizer": (
         _reads_texts_one_by_one,
@@ -135,6 +196,8 @@ _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 
+_RANDOM_FEATURES = ("random_weights_", "random_offset_", "_n_features_out")
+_PROJECTION = ("n_components_", "components_", "inverse_components_", "_n_features_out")
 # What `fit` leaves on a free part beside its parameters.
 _LEFT = {
     "sklearn.preprocessing.PolynomialFeatures": (
@@ -150,6 +213,14 @@ _LEFT = {
     "sklearn.impute.SimpleImputer": ("statistics_", "indicator_", "_fit_dtype", "_fill_dtype"),
     "sklearn.preprocessing.SplineTransformer": ("bsplines_", "n_features_out_"),
     "sklearn.feature_extraction.text.HashingVectorizer": ("_stop_words_id",),
+    "sklearn.impute.MissingIndicator": ("features_", "_n_features", "_precomputed"),
+    "sklearn.kernel_approximation.RBFSampler": (*_RANDOM_FEATURES, "_gamma"),
+    "sklearn.kernel_approximation.SkewedChi2Sampler": _RANDOM_FEATURES,
+    "sklearn.kernel_approximation.PolynomialCountSketch": (
+        *("indexHash_", "bitHash_", "_n_features_out"),
+    ),
+    "sklearn.random_projection.GaussianRandomProjection": _PROJECTION,
+    "sklearn.random_projection.SparseRandomProjection": (*_PROJECTION, "density_"),
 }
 
 _SCALER = (

@@ -1,5 +1,7 @@
 """privacy_statement: what one object promises, or would promise once it is fitted."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
@@ -89,6 +91,8 @@ def privacy_statement(
     See Also
     --------
     skdp.PrivacyBudget : Counts all fits on the same rows, as they happen.
+    skdp.PrivacyBudget.reserve : Sets aside what a planned fit will cost.
+    skdp.privacy.group_epsilon : What its `mechanisms` cost somebody who has several rows.
 
     Examples
     --------
@@ -172,6 +176,8 @@ def planned_fits(
     if not isinstance(unit, str) or unit not in ("row", "unit"):
         # Not shown: what is passed may be a column of ids.
         raise ValueError('unit must be "row" or "unit"; ids go to fit, as privacy_unit')
+    if n_features is not None:
+        check_count("n_features", n_features)
     if X_sample is not None:
         if not hasattr(X_sample, "__len__") or isinstance(X_sample, str):
             raise ValueError(
@@ -185,8 +191,8 @@ def planned_fits(
                 "one of them"
             )
         n_features = n_features if columns is None else columns
-    if n_features is not None:
-        check_count("n_features", n_features)
+        if n_features is not None:
+            check_count("n_features", n_features)
     place = Place(n_rows, n_features, n_classes, unit, X_sample)
     return _with_totals(Walk(estimator).account(place))
 

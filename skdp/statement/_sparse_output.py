@@ -1,7 +1,7 @@
 """Whether a `ColumnTransformer` chose the form of its output by counting entries of the rows.
 
 It compares their density with `sparse_threshold` as soon as one of its branches is sparse. Without
-sparse branches nothing is counted, and one-hot columns of known categories have one entry a row.
+sparse branches nothing is counted.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,6 @@ from skdp.statement._known import is_a, is_used, label
 
 __all__ = ["density_gaps"]
 
-_ONE_HOT = "sklearn.preprocessing.OneHotEncoder"
 _SPARSE = (
     "sklearn.feature_extraction.FeatureHasher",
     "sklearn.feature_extraction.text.HashingVectorizer",
@@ -36,8 +35,7 @@ def density_gaps(
         _gives_sparse(part, rows_may_be_sparse and not (of_frame and _is_passthrough(part)))
         for part in parts
     )
-    one_hot = any(is_a(step, _ONE_HOT) for part in parts for step in _steps(part))
-    if counted or (getattr(transformer, "sparse_output_", False) and not one_hot):
+    if counted or getattr(transformer, "sparse_output_", False):
         yield Gap(
             f"sparse_threshold of {label(transformer, path)}",
             "how many entries of the rows are not zero decides whether its output is sparse",
@@ -89,11 +87,8 @@ def _gives_sparse(part: Any, sparse_in: bool) -> bool:
 
 def _makes_sparse(part: Any) -> bool:
     """Whether a part makes sparse rows of dense ones, with a number of entries that rows decide."""
-    if is_a(part, _ONE_HOT):
-        return bool(part.sparse_output) and (
-            part.handle_unknown != "error" or part.drop is not None
-        )
-    return is_a(part, *_SPARSE) or bool(getattr(part, "sparse_output", False))
+    sparse_output = getattr(part, "sparse_output", getattr(part, "sparse", False))
+    return is_a(part, *_SPARSE) or sparse_output is True
 
 
 def _changes_form(part: Any) -> bool:

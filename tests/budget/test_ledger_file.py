@@ -586,3 +586,18 @@ def test_a_lock_that_the_system_refuses_is_closed_again(tmp_path, monkeypatch):
     for handle in left_open:
         handle.close()
     assert not left_open
+
+
+@pytest.mark.parametrize("kind", ["", ".", "a folder", "a path", "a link"])
+def test_a_path_that_can_be_no_file_is_refused_before_anything_is_made(tmp_path, monkeypatch, kind):
+    """The lock of a folder would stand beside it, among files that are nobody's business."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    if kind == "a link":
+        (tmp_path / "link").symlink_to(inside)
+    places = {"a folder": str(inside), "a path": inside, "a link": tmp_path / "link"}
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match=r"path=.*give the name of a file"):
+        PrivacyBudget(1.0, DELTA, path=places.get(kind, kind))
+    assert sorted(tmp_path.rglob("*")) == before

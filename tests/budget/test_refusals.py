@@ -12,6 +12,7 @@ from skdp.exceptions import BudgetExhaustedError
 from skdp.linear_model import _dpsgd
 from skdp.preprocessing import DPMaxAbsScaler, DPStandardScaler
 from skdp.privacy import get_epsilon
+from skdp.privacy._promise import digits_down
 
 PRIVATE = [
     DPSGDClassifier(1.0, classes=[0, 1]),
@@ -35,7 +36,7 @@ def test_a_refused_fit_reads_no_row(nearly_spent, model):
     """The table says its size and nothing else; the error says what is left."""
     before = nearly_spent.to_json()
     model = nearly_spent.attach(model)
-    left = f"epsilon={nearly_spent.remaining():.4g} is left"
+    left = f"epsilon={digits_down(nearly_spent.remaining(), 4)} is left"
     with pytest.raises(BudgetExhaustedError, match=left):
         model.fit(Unreadable(2000, 4), Unreadable(2000))
     assert nearly_spent.to_json() == before

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skdp import DPSGDClassifier, privacy_statement
+from skdp import DPSGDClassifier, inspection, privacy_statement
 from skdp.exceptions import PrivacyError
 from skdp.inspection import (
     BudgetCurveDisplay,
@@ -793,3 +794,45 @@ def test_data_frames_are_split_by_rows(two_classes, pyplot):
     )
     assert columns.seen == {("a", "b", "c")}
     assert not display.scores["Echo"].any()
+
+
+@pytest.mark.parametrize("display", inspection.__all__)
+def test_signatures_are_read_as_they_are_written(display):
+    """An alias that NumPy spells out takes a page of a notebook's help."""
+    thing = getattr(inspection, display)
+    methods = [getattr(thing, name) for name in dir(thing) if not name.startswith("_")]
+    for one in filter(callable, [thing, *methods]):
+        text = str(signature(one))
+        assert "numpy._typing" not in text
+        assert len(text) < 600
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda X: PrivacyAccuracyDisplay.from_estimator(
+            DPSGDClassifier(), X, X[:, 0], X_test=X, y_test=X[:, 0], cv=X
+        ),
+        lambda X: PrivacyAccuracyDisplay.from_estimator(
+            DPSGDClassifier(), X, X[:, 0], random_state=X
+        ),
+        lambda X: PrivacyProfileDisplay.from_mechanisms(Gaussian(1.0), kind=X),
+        lambda X: PrivacyProfileDisplay.from_mechanisms(Gaussian(1.0), delta=X),
+        lambda X: BudgetCurveDisplay.from_mechanisms(list(X)),
+        lambda X: inspection.audit_privacy(DPSGDClassifier(), X, X[:, 0], method=X),
+        lambda X: inspection.audit_privacy(DPSGDClassifier(), X, X[:, 0], confidence=X),
+        lambda X: inspection.audit_privacy(DPSGDClassifier(), X, X[:, 0], n_runs=X),
+        lambda X: inspection.audit_privacy(DPSGDClassifier(), X, X[:, 0], random_state=X),
+        lambda X: inspection.privacy_statement(DPSGDClassifier(), n_rows=X),
+        lambda X: inspection.privacy_statement(
+            DPSGDClassifier(), n_rows=50, n_features=X, X_sample=[[0.0]]
+        ),
+        lambda X: inspection.privacy_statement(DPSGDClassifier(), n_rows=50, unit=X),
+        lambda X: inspection.privacy_statement(DPSGDClassifier(), delta=X, n_rows=50),
+    ],
+)
+def test_no_message_shows_a_table_that_was_passed_by_mistake(ask, pyplot):
+    """Arguments change places, and messages end in logs: a value of a row has no place there."""
+    with pytest.raises((TypeError, ValueError)) as refused:
+        ask(np.full((50, 2), 7.25))
+    assert "7.25" not in str(refused.value)

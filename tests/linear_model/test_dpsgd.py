@@ -317,9 +317,9 @@ def test_without_a_seed_sampling_and_noise_come_from_the_operating_system(two_cl
     monkeypatch.setattr(_noise, "SeededSource", None)
     monkeypatch.setattr(_noise.os, "urandom", urandom)
     DPSGDClassifier(batch_size=20, n_epochs=2).fit(*two_classes)
-    # 8 bytes each, twice for noise: 2 classes, 64 bins, 20 steps of 5 coordinates; and once for
+    # 8 bytes each, twice for noise: 2 classes, 112 bins, 20 steps of 5 coordinates; and once for
     # the gaps of one block of 400 expected draws.
-    noise = [2 * 8, 64 * 8, 20 * 5 * 8]
+    noise = [2 * 8, 112 * 8, 20 * 5 * 8]
     assert sorted(asked) == sorted(2 * noise + [8 * (400 + 6 * 20 + 16)])
 
 
@@ -377,7 +377,8 @@ PUBLIC_OR_NOISY = {
     "classes_", "coef_", "intercept_", "epsilon_", "delta_", "mechanisms_", "noise_multiplier_",
     "clip_threshold_", "learning_rate_", "batch_size_", "sample_rate_", "n_steps_", "n_iter_",
     "clip_fraction_", "n_features_in_", "feature_names_in_", "skdp_version_", "coef_path_",
-    "intercept_path_", "_plan", "fit_id_", "unit_", "unit_name_", "noise_source_",
+    "intercept_path_", "max_row_norm_", "averaged_share_", "fit_id_", "unit_", "unit_name_",
+    "noise_source_",
     "_upstream_fit_ids", "_n_privacy_units", "_left_by_fit",
 }  # fmt: skip
 

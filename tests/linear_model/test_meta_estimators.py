@@ -117,5 +117,5 @@ def test_declared_text_classes_fail_clearly_where_labels_are_numbered(three_clas
     X, y = three_classes
     labels = np.array(["red", "green", "blue"])[y]
     model = DPSGDClassifier(classes=["red", "green", "blue"], random_state=0)
-    with pytest.raises(ValueError, match="Meta-estimators"):
+    with pytest.raises(ValueError, match="numbers the labels before fit"):
         VotingClassifier([("one", model)]).fit(X, labels)

@@ -126,7 +126,7 @@ STAGES = {
     "adding up": (ClippedGradient, "add_to"),
     "releasing": (NoisyReleases, "add_noise"),
     "descending": (_dpsgd, "descend"),
-    "shaping the model": (DPSGDClassifier, "_model_shape"),
+    "shaping the model": (_dpsgd, "as_model"),
     "adopting the model": (_dpsgd, "replace_fitted"),
 }
 

@@ -51,12 +51,12 @@ def test_the_noise_is_the_multiplier_times_the_sensitivity(centred):
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_norms_fall_into_bins_by_powers_of_two(container):
     """Exactly at the edges, and at both ends of the number range; rows of zeros into none."""
-    norms = [0.0, 1.0, 1.999, 2.0, 0.5, 5e-324, 1.7e308, 3e-9, 2.0**-24, 2.0**39]
+    norms = [0.0, 1.0, 1.999, 2.0, 0.5, 5e-324, 1.7e308, 3e-19, 2.0**-48, 2.0**63]
     X = np.zeros((len(norms), 3))
     X[:, 1] = norms
     bins = norm_bins(container(X))
     first, last = NORM_EXPONENTS[0], NORM_EXPONENTS[-1]
-    exponents = [0, 0, 1, -1, first, last, first, -24, 39]
+    exponents = [0, 0, 1, -1, first, last, first, -48, 63]
     assert bins[0] == -1
     assert (bins[1:] + first).tolist() == exponents
 

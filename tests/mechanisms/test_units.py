@@ -309,4 +309,4 @@ def test_a_units_norm_is_the_root_of_its_rows_squared_norms(scale, rng):
     for unit in EVERYONE:
         own = X[unit == CODES]
         norm = np.linalg.norm(own / scale)
-        assert bins[unit] == np.clip(math.floor(math.log2(norm * scale)) + 24, 0, 63)
+        assert bins[unit] == np.clip(math.floor(math.log2(norm * scale)) + 48, 0, 111)

@@ -88,7 +88,7 @@ def test_names_come_out_and_frames_too():
         ((np.nan, 1), "finite"),
         ((-1.7e308, 1.7e308), "finite"),
         (([0, 0, 0], 10), r"one a column \(2\); got shape \(3,\)"),
-        (("low", "high"), "low in bounds must be a number"),
+        (("low", "high"), "low in bounds must be numbers"),
         ("01", "pair"),
         ({"age": ([0], [1]), "income": (0, [1, 2])}, r"each end of bounds\['income'\]"),
         ({"age": (0, 1)}, r"missing \['income'\]"),

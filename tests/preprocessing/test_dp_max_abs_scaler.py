@@ -51,18 +51,21 @@ def test_one_hot_columns_keep_their_ones(value):
 
 
 def test_columns_that_drown_alone_are_read_together(rng):
-    """60 columns of one size, each too rare to be told from its noise."""
+    """60 columns of one size, each too rare to be told from its noise.
+
+    Within the window that is found, noise may move the scale by a factor of 2 or 4.
+    """
     X = np.where(rng.random((4000, 60)) < 0.2, rng.uniform(20.0, 30.0, (4000, 60)), 0.0)
     for seed in range(5):
         scaler = fit(X, epsilon=0.05, random_state=seed)
         assert scaler.readable_.sum() <= 3
-        assert set(scaler.scale_[~scaler.readable_]) <= {32.0, 64.0}
+        assert set(scaler.scale_[~scaler.readable_]) <= {32.0, 64.0, 128.0}
 
 
 def test_where_nothing_can_be_read_columns_keep_their_unit():
     """A few rows at a small budget; noise stands out by chance in hardly any column.
 
-    60 x 10 columns at a chance of 7e-4 each (64 bins in windows of 1, 2 and 4, 4.5 standard
+    60 x 10 columns at a chance of 2e-3 each (112 bins in windows of 1, 2 and 4, 4.5 standard
     deviations): above 8 by chance in less than one of 10^6.
     """
     scalers = [fit(np.full((3, 10), 9.0), epsilon=0.1, random_state=seed) for seed in range(60)]
@@ -76,10 +79,10 @@ def test_where_nothing_can_be_read_columns_keep_their_unit():
 
 def test_the_window_that_stands_out_most_decides():
     """By hand: one bin, two bins, a wide spread with a tail, and nothing."""
-    counts = np.zeros((4, 64))
-    counts[0, 30] = 100.0
-    counts[1, [10, 11]] = [60.0, 60.0]
-    counts[2, 40:44] = [40.0, 40.0, 40.0, 5.0]
+    counts = np.zeros((4, 112))
+    counts[0, 54] = 100.0
+    counts[1, [34, 35]] = [60.0, 60.0]
+    counts[2, 64:68] = [40.0, 40.0, 40.0, 5.0]
     scale, readable = _scales(counts, 10.0)
     np.testing.assert_array_equal(readable, [True, True, True, False])
     np.testing.assert_array_equal(scale, 2.0 ** np.array([6, -13, 18, 0]))

@@ -158,7 +158,7 @@ def test_the_largest_numbers_are_mapped_without_a_warning():
 @pytest.mark.parametrize(
     ("knots", "words"),
     [
-        (None, "knots must be at least two increasing, finite numbers.*got None"),
+        (None, "knots must be numbers"),
         (7, "got 7"),
         ([0], "at least two"),
         ([], "at least two"),

@@ -89,3 +89,9 @@ def test_errors_show_no_value_of_the_data(value):
         RowNormClipper().fit([[123.456, value]])
     assert "Alice" not in str(caught.value)
     assert "123" not in str(caught.value)
+
+
+def test_a_frame_needs_no_fit():
+    """Nothing was fitted without names, so nothing is said of them."""
+    frame = pd.DataFrame([[3.0, 4.0]], columns=["age", "income"])
+    np.testing.assert_allclose(RowNormClipper().transform(frame), [[0.6, 0.8]])

@@ -1,4 +1,4 @@
-"""The whole privacy curve: deltas, errors of an attacker, advantage."""
+"""The whole privacy curve: deltas, errors of an adversary, advantage."""
 
 import math
 

@@ -36,7 +36,7 @@ def test_epsilon_is_that_of_the_composed_releases():
 
 
 def test_a_finite_epsilon_is_never_given_over_a_gap():
-    """Nor the figure of an attacker; the releases' own cost is another figure."""
+    """Nor the figure of an adversary; the releases' own cost is another figure."""
     made = statement(not_covered=(GAP,))
     assert made.epsilon == math.inf
     assert not made.covers_everything

@@ -488,7 +488,8 @@ def _rows_of_units(drawn: np.ndarray, units: Any, n_rows: int) -> np.ndarray:
 def _without_reading(noisy_sums: Callable, recorder: _Recorder) -> Callable:
     """Sums over a table without the rows: where nothing looks at how many rows there are."""
 
-    def sums(X, *rest):
+    def sums(X, *rest, usable):
+        assert usable is None, "rows that are not usable are masked, not left out"
         recorder.announce([recorder.rows.size])
         kept = np.setdiff1d(np.arange(X.shape[0]), recorder.rows)
         return noisy_sums(X if recorder.rows.size == 0 else X[kept], *rest)

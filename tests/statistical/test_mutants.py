@@ -297,9 +297,9 @@ def n_in_delta_from_the_number_of_rows(patch):
     make_plan, units_of = _dpsgd.make_plan, _dpsgd.units_of
     seen = {}
 
-    def count(privacy_unit, n_rows):
+    def count(privacy_unit, n_rows, **rows):
         seen["n_rows"] = n_rows
-        return units_of(privacy_unit, n_rows)
+        return units_of(privacy_unit, n_rows, **rows)
 
     def plan_of_rows(params, **sizes):
         plan = make_plan(params, **sizes)
@@ -392,14 +392,13 @@ def reprice(patch, changes):
 
 def a_neighbours_n_in_q(patch):
     """Rows that hold nothing are dropped before they are numbered."""
-    validate = _dpsgd.validate_without_leaks
+    fit = _dpsgd.DPSGDClassifier.fit
 
-    def validate_and_drop(estimator, X, y, **checks):
-        X, y = validate(estimator, X, y, **checks)
-        kept = X.any(axis=1)
-        return X[kept], y[kept]
+    def fit_to_what_holds_something(model, X, y, privacy_unit=None):
+        kept = np.asarray(X).any(axis=1)
+        return fit(model, X[kept], y[kept], privacy_unit)
 
-    patch.setattr(_dpsgd, "validate_without_leaks", validate_and_drop)
+    patch.setattr(_dpsgd.DPSGDClassifier, "fit", fit_to_what_holds_something)
 
 
 # What stays, and what decides
@@ -408,7 +407,7 @@ def a_neighbours_n_in_q(patch):
 def a_label_set_from_y(patch):
     """The declared label set is not listened to."""
     encode = _dpsgd.encode_labels
-    patch.setattr(_dpsgd, "encode_labels", lambda y, classes: encode(y, None))
+    patch.setattr(_dpsgd, "encode_labels", lambda y, classes, **rows: encode(y, None, **rows))
 
 
 def an_exact_class_count_in_a_fallback(patch):
@@ -453,15 +452,15 @@ def counts_without_noise(patch):
 
 def an_error_that_says_in_which_row(patch):
     """Helpful, and one row's value decides what it says."""
-    validate = _dpsgd.validate_without_leaks
+    read = _dpsgd.read_usable_rows
 
-    def look_first(estimator, X, y, **checks):
+    def look_first(estimator, X, **checks):
         bad = np.flatnonzero(~np.isfinite(X.sum(axis=1)))
         if bad.size:
             raise ValueError(f"row {bad[0]} of X holds something else than numbers")
-        return validate(estimator, X, y, **checks)
+        return read(estimator, X, **checks)
 
-    patch.setattr(_dpsgd, "validate_without_leaks", look_first)
+    patch.setattr(_dpsgd, "read_usable_rows", look_first)
 
 
 def an_exact_median_stored(patch):

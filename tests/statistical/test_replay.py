@@ -26,10 +26,6 @@ def refit_without_data(params, releases, n_classes, monkeypatch):
     """Run `fit` with no table anywhere, and with the releases in the place of the trusted code."""
     tape = (release.copy() for release in releases)
 
-    def validate(estimator, X, y, **checks):
-        estimator.n_features_in_ = N_FEATURES
-        return X, y
-
     class Player:
         def __init__(self, X, targets, loss, plan, *, fit_intercept, **rest):
             self.n_weights = (N_FEATURES + fit_intercept) * loss.n_outputs
@@ -37,11 +33,15 @@ def refit_without_data(params, releases, n_classes, monkeypatch):
         def __call__(self, weights):
             return next(tape)
 
-    monkeypatch.setattr(_dpsgd, "validate_without_leaks", validate)
-    monkeypatch.setattr(_dpsgd, "encode_labels", lambda y, classes: (np.arange(n_classes), y))
+    names = {"n_features_in_": N_FEATURES}
+    monkeypatch.setattr(_dpsgd, "public_columns", lambda _, X, **checks: (X, X.shape, names))
+    monkeypatch.setattr(_dpsgd, "read_usable_rows", lambda _, X, **checks: (X, None))
+    monkeypatch.setattr(_dpsgd, "read_labels", lambda _, y, **rows: (y, None))
+    no_labels = np.arange(n_classes), np.zeros(N_ROWS, dtype=int)
+    monkeypatch.setattr(_dpsgd, "encode_labels", lambda y, classes, **rows: no_labels)
     monkeypatch.setattr(_dpsgd, "in_row_order", lambda X: X)
     monkeypatch.setattr(_dpsgd, "NoisyGradient", Player)
-    monkeypatch.setattr(_first_releases, "norm_bins", lambda X: X)
+    monkeypatch.setattr(_first_releases, "norm_bins", lambda X, *units, **rows: X)
     monkeypatch.setattr(_first_releases, "noisy_counts", lambda *rows, **units: next(tape))
     monkeypatch.setattr(secrets, "token_hex", lambda n_bytes: "0" * 2 * n_bytes)
     model = DPSGDClassifier(**params).fit(NoData(), NoData())
