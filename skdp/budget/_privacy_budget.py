@@ -663,10 +663,7 @@ class PrivacyBudget:
             if why is not None and entry.mechanisms and entry.state != "reserved":
                 raise PrivacyError(f"{entry.name} cannot be on this budget: {why}")
             if entry.key in ledger.entries:
-                raise PrivacyError(
-                    f"fit_id={shown(entry.key)} is entered already: every fit needs a mark of "
-                    "its own"
-                )
+                raise PrivacyError(f"fit_id={shown(entry.key)} is entered already")
             longer = ledger.with_records(entry)
             if not longer.is_within_budget():
                 raise BudgetExhaustedError(refusal(entry, ledger))
@@ -689,8 +686,7 @@ class PrivacyBudget:
             )
         with self._lock, self._alone():
             if self._file is None:
-                # It was put there when the budget was made.
-                assert self._seen is not None
+                assert self._seen is not None  # It was put there when the budget was made.
                 before, self._seen = self._seen, step(self._seen)
                 return before, self._seen
             with self._file.locked():

@@ -580,12 +580,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         """
         check_is_fitted(self)
         labels, missing = read_column(y, "y")
-        if missing is not None:
-            raise ValueError(
-                "y has missing labels, so there is nothing to compare predictions with"
-            )
-        if not same_kind(self.classes_, labels):
-            raise ValueError("y holds labels of another kind than classes_: numbers, or text")
+        if missing is not None or not same_kind(self.classes_, labels):
+            raise ValueError("y has missing labels, or labels of another kind than classes_")
         return super().score(X, labels, sample_weight)
 
     @available_if(_path_is_stored)
