@@ -30,7 +30,7 @@ def as_csr(X: Any) -> sparse.csr_matrix | sparse.csr_array:
     rows, columns = entries.row, entries.col
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(np.bincount(rows, minlength=X.shape[0]))
-    kind = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
+    kind = _csr_like(X)
     parts = (entries.data[order], columns[order], np.concatenate([[0], ends]))
     return kind(parts, shape=X.shape)
 
@@ -52,7 +52,7 @@ def one_entry_a_place(
     """
     # A fresh wrapper around the same memory: flags that were cached on the caller's object
     # may be out of date, and looking them up must not change that object either.
-    kind = sparse.csr_array if isinstance(X, sparse.sparray) else sparse.csr_matrix
+    kind = _csr_like(X)
     own = kind((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
     try:
         own.check_format(full_check=True)
@@ -77,3 +77,12 @@ def one_entry_a_place(
     ends = np.cumsum(np.bincount(rows[is_first], minlength=own.shape[0]))
     parts = (merged, columns[is_first], np.concatenate([[0], ends]))
     return kind(parts, shape=own.shape)
+
+
+def _csr_like(X: Any) -> Any:
+    """The class of CSR arrays for an array, and that of matrices for a matrix.
+
+    The class of all arrays had an underscore before SciPy 1.11.
+    """
+    kinds = {kind.__name__ for kind in type(X).__mro__}
+    return sparse.csr_array if kinds & {"sparray", "_sparray"} else sparse.csr_matrix

@@ -113,7 +113,9 @@ def test_dates_are_neither_labels_nor_ids():
             model().fit(X, column)
 
 
-@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy before 2.0")
+@pytest.mark.skipif(
+    not hasattr(getattr(np, "dtypes", None), "StringDType"), reason="NumPy before 2.0"
+)
 def test_text_of_numpys_own_string_type_is_text():
     """For labels, classes and ids alike."""
     text = np.dtypes.StringDType()

@@ -107,7 +107,9 @@ def test_text_is_refused_by_the_name_of_its_column(make, table):
         assert "'name'" in str(caught.value)
 
 
-@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy before 2.0")
+@pytest.mark.skipif(
+    not hasattr(getattr(np, "dtypes", None), "StringDType"), reason="NumPy before 2.0"
+)
 def test_text_of_numpys_own_string_type_is_text(make):
     """It has a kind of its own."""
     with pytest.raises(ValueError, match="could not convert string to float"):
