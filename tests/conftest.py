@@ -1,7 +1,34 @@
-"""Data that many tests share."""
+"""Data that many tests share, and randomness that repeats."""
+
+import os
+import zlib
 
 import numpy as np
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _repeatable_randomness(request, monkeypatch):
+    """Make what a test leaves unseeded follow from the test's name and the run's seed.
+
+    That is the system's generator and NumPy's generators without a seed, in this process. The
+    runner itself seeds the global states of Python and NumPy, and shuffles the tests. So a run
+    is luck only through its seed, and `python tests/many_runs.py` tries others.
+
+    Tests that are about the system's generator, or about several processes, carry the marker
+    `true_randomness`.
+    """
+    if request.node.get_closest_marker("true_randomness"):
+        return
+    seed = request.config.getoption("randomly_seed")
+    draws = np.random.default_rng([seed, zlib.crc32(request.node.nodeid.encode())])
+    default_rng = np.random.default_rng
+
+    def seeded(seed=None):
+        return default_rng(draws.integers(2**63) if seed is None else seed)
+
+    monkeypatch.setattr(os, "urandom", draws.bytes)
+    monkeypatch.setattr(np.random, "default_rng", seeded)
 
 
 @pytest.fixture
