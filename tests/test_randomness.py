@@ -8,7 +8,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 
-DRAWS = '''
+DRAWS = """
 import pathlib, random
 import numpy as np, pytest
 from sklearn.model_selection import RepeatedKFold
@@ -39,7 +39,7 @@ def test_other():
 @pytest.mark.filterwarnings("ignore")
 def test_true():
     draw("true")
-'''
+"""
 
 
 def drawn(folder, *arguments):
