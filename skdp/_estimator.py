@@ -229,6 +229,11 @@ def public_shape(X: Any) -> tuple[int, int] | None:
     ----------
     X : object
         As it was passed.
+
+    Returns
+    -------
+    shape : tuple of two int, or None
+        Rows and columns, both above 0.
     """
     shape = getattr(X, "shape", None)
     if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
@@ -309,8 +314,10 @@ def public_columns(
     -------
     X : object
         As it was passed, or read.
-    shape : tuple of int
+    shape : tuple of two int
+        Rows and columns.
     names : dict
+        `n_features_in_` and, where the columns have names, `feature_names_in_`.
     """
     shape = public_shape(X)
     if shape is None:

@@ -69,6 +69,11 @@ def descend(
     after_epoch : callable or None
         Called with what the descent would leave if it ended after this epoch; True ends it.
 
+    Returns
+    -------
+    descent : Descent
+        The model, how often gradients were clipped, the steps taken and the path.
+
     Raises
     ------
     DivergenceError

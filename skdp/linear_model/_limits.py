@@ -56,6 +56,7 @@ def check_threshold(clip_threshold: float | str) -> None:
 
 
 def check_bound(max_row_norm: float | None) -> None:
+    """Refuse a bound on the L2 norm of rows whose square would over- or underflow."""
     if max_row_norm is not None and not _IN_RANGE[0] <= max_row_norm <= _IN_RANGE[1]:
         raise ValueError(
             f"max_row_norm={max_row_norm!r} must be between {_IN_RANGE[0]:g} and "
@@ -101,6 +102,7 @@ def check_arithmetic(gradient: GradientPlan, sizes: Sizes, *, asked: str) -> Non
 
 
 def check_counts(counts: dict[str, SumPlan | None], *, asked: str) -> None:
+    """Refuse counts whose noise is too small, or too large to be exact on their grid."""
     for plan in counts.values():
         if plan is not None and plan.noise_multiplier < LEAST_NOISE:
             raise CalibrationError(

@@ -119,6 +119,11 @@ def calibrated_hyperparameters(
         Strength of the penalty.
     most_a_step : int
         Most rows that a step may add up.
+
+    Returns
+    -------
+    hyperparameters : Hyperparameters
+        All of them, those that the user set included.
     """
     n_logits = 1 if n_classes == 2 else n_classes
     class_share, norm_share = _shares_before_the_first_step(n_rows * mu, n_classes)
@@ -171,6 +176,11 @@ def slower_with_a_majority(signal: float, margin: float) -> float:
         As in `Hyperparameters`.
     margin : float
         Share of the largest class minus that of the second, as released.
+
+    Returns
+    -------
+    factor : float
+        Above 0 and at most 1.
     """
     return 1.0 if math.isinf(signal) else signal / (signal + 2.0 * margin)
 

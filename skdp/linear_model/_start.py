@@ -80,6 +80,11 @@ def typical_norm(counts: np.ndarray, plan: SumPlan, n_rows: int, n_features: int
         Says how large their noise is.
     n_rows, n_features : int
         Size of the data.
+
+    Returns
+    -------
+    norm : float
+        L2 norm, in the units of the rows.
     """
     expected = 0.5 * np.log2(n_features)
     signal = counts / plan.noise_scale

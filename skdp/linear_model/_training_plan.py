@@ -123,6 +123,11 @@ class TrainingPlan:
             Typical norm of a unit over the root of the number of columns; `scale` for rows.
         margin : float
             Share of the largest class minus that of the second, as released.
+
+        Returns
+        -------
+        plan : TrainingPlan
+            With another clip threshold, learning rate and constant of the intercept.
         """
         gradient = dataclasses.replace(
             self.gradient,
@@ -155,6 +160,11 @@ def make_plan(
         Size of the data, public numbers; `n_rows` counts units where the unit is no row.
     unit : {"row", "unit"}
         Whom the promise is for.
+
+    Returns
+    -------
+    plan : TrainingPlan
+        All numbers of a run, and what the run costs.
 
     Raises
     ------

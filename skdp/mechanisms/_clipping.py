@@ -92,10 +92,12 @@ class ClippedGradient:
 
         Parameters
         ----------
-        total, weights : ndarray of shape (n_weights,)
-            Coefficients, (n_features, n_outputs) in C order, then intercepts.
+        total : ndarray of shape (n_weights,)
+            Laid out as `weights`; the gradients are added to it.
         pieces : iterable
             One item of what `fetch` yields.
+        weights : ndarray of shape (n_weights,)
+            Coefficients, (n_features, n_outputs) in C order, then intercepts.
 
         Returns
         -------

@@ -84,6 +84,11 @@ def norm_bins(X, units: Units | None = None, *, usable: np.ndarray | None = None
         directions.
     usable : ndarray of bool of shape (n_rows,) or None
         Which rows count; the others have norm zero. None for all.
+
+    Returns
+    -------
+    bins : ndarray of int of shape (n_rows,) or (n_units,)
+        Positions in `NORM_EXPONENTS`; norms beyond its ends are in the first and the last bin.
     """
     norms = rows_of(X, usable=usable).norms()
     if units is not None:

@@ -23,6 +23,11 @@ def as_csr(X: Any) -> sparse.csr_matrix | sparse.csr_array:
     ----------
     X : sparse matrix or sparse array of shape (n_rows, n_features)
         In any of SciPy's formats.
+
+    Returns
+    -------
+    csr : CSR of shape (n_rows, n_features)
+        A matrix for a matrix, an array for an array.
     """
     if X.format == "csr":
         return X
@@ -44,6 +49,11 @@ def one_entry_a_place(
     ----------
     X : CSR of shape (n_rows, n_features)
         Never modified; what is returned may share its memory.
+
+    Returns
+    -------
+    csr : CSR of shape (n_rows, n_features)
+        With one entry a place: the sum of those that `X` has for it.
 
     Raises
     ------

@@ -120,6 +120,11 @@ def random_source(seed: int | None, *names: str) -> RandomSource:
     *names : str
         Class, release and purpose. Two streams with different names are independent, so two
         kinds of estimator with one seed share no noise, and sampling shares none with noise.
+
+    Returns
+    -------
+    source : RandomSource
+        At its beginning: a seed and names give the same draws every time.
     """
     if seed is None:
         return SystemSource()

@@ -51,6 +51,11 @@ def grid_spacing(sensitivity: float, size: int) -> float:
         L2 norm of what one row may add to the released vector.
     size : int
         Number of coordinates.
+
+    Returns
+    -------
+    spacing : float
+        In the units of the sensitivity; releases are multiples of it.
     """
     return 2.0 ** math.floor(math.log2(sensitivity / (_SPACINGS_PER_SENSITIVITY * math.sqrt(size))))
 

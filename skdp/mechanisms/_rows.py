@@ -75,6 +75,11 @@ def rows_of(
     usable : ndarray of bool of shape (n_rows,) or None
         Which rows are read; the others, whatever they hold, are rows of zeros. None reads all.
 
+    Returns
+    -------
+    rows : DenseRows or SparseRows
+        What gives norms and pieces of the data.
+
     Raises
     ------
     ValueError

@@ -44,6 +44,11 @@ def plan_one_release(epsilon: float, delta: float | str, *, n_rows: int, size: i
     size : int
         Number of released coordinates.
 
+    Returns
+    -------
+    release : OneRelease
+        The noise, and the epsilon it costs, which is at most `epsilon`.
+
     Raises
     ------
     CalibrationError

@@ -76,6 +76,11 @@ def numbers(value: Any, name: str) -> np.ndarray:
     name : str
         Of the parameter, for messages.
 
+    Returns
+    -------
+    numbers : ndarray of float64
+        Of the shape of `value`.
+
     Raises
     ------
     ValueError
