@@ -1,4 +1,4 @@
-"""The house: which layer may import which, and what every module declares."""
+"""The house: which layer may import which, and what every module and every test declares."""
 
 import ast
 import importlib
@@ -11,6 +11,7 @@ import pytest
 import skdp
 
 ROOT = Path(skdp.__file__).parent
+TESTS = Path(__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 # Which layer may import which. A folder may import itself, and everything the first two files.
 MAY_IMPORT = {
@@ -156,3 +157,17 @@ def test_records_document_their_fields_in_order_and_with_types(path):
         ]
         assert [name for name, _ in documented] == fields, node.name
         assert all(kind for _, kind in documented), node.name
+
+
+def silent_tests(path):
+    """Where in a file of tests a test stands that has no docstring."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if is_function and node.name.startswith("test_") and not ast.get_docstring(node):
+            yield f"{path.relative_to(TESTS)}:{node.lineno} {node.name}"
+
+
+def test_every_test_says_what_it_claims():
+    """A test that fails for a reader who did not write it has to say why the claim must hold."""
+    silent = [test for path in sorted(TESTS.rglob("test_*.py")) for test in silent_tests(path)]
+    assert not silent, "\n".join(silent)

@@ -265,6 +265,7 @@ def test_a_list_is_not_read_before_its_fit_is_entered(rows):
 
 
 def test_no_message_shows_a_column_that_was_passed_in_place_of_its_name():
+    """Messages end up in logs, and a column of ids holds the data that the budget protects."""
     patients = np.array(["Alice", "Bob"])
     for wrong in ({"unit_name": patients}, {"unit": patients}, {"unit": ["Alice"]}):
         with pytest.raises(ValueError, match="unit") as caught:

@@ -223,6 +223,7 @@ def test_columns_are_asked_for_where_they_are_needed():
 
 @pytest.mark.parametrize("sizes", [{"n_rows": 0}, {"n_rows": 10, "n_features": 0}])
 def test_sizes_below_one_are_refused_by_name(sizes):
+    """No rate of sampling and no calibration exists for an empty table."""
     with pytest.raises(ValueError, match=f"{list(sizes)[-1]} must be at least 1"):
         PrivacyBudget(1.0, DELTA).reserve(gaussian(9.0), **sizes)
 

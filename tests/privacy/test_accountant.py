@@ -101,6 +101,7 @@ def test_near_the_least_delta_rounding_is_bounded():
 
 
 def test_very_small_deltas_are_monotone():
+    """Far below the resolution of doubles around 1, a slightly larger delta still costs less."""
     mechanism = SubsampledGaussian(4, 0.00033, 10_000)
     lower, higher = get_epsilon(mechanism, 1.1e-18), get_epsilon(mechanism, 1.13e-18)
     assert 0.067 < higher < lower <= 0.068
@@ -111,6 +112,7 @@ def test_very_small_deltas_are_monotone():
     [(100, 0.01, 1, 0.1), (1, 0.00105, 1, 1e-3), (0.5, 1e-6, 5, 1e-5), (20, 0.01, 1, 3e-4)],
 )
 def test_epsilon_is_exactly_0_where_delta_pays_for_everything(noise, rate, n_steps, delta):
+    """Delta is at least the total variation distance between outputs with and without a row."""
     assert get_epsilon(SubsampledGaussian(noise, rate, n_steps), delta) == 0.0
 
 
@@ -125,6 +127,7 @@ def test_epsilon_above_700_is_read():
 
 
 def test_many_steps_of_tiny_noise():
+    """The mean loss, about n q / (2 noise^2), is 2.5e9, which the grid still has to resolve."""
     cost = explain_epsilon(SubsampledGaussian(0.01, 0.5, 10**6), 1e-12)
     assert cost.method == "pld"
     assert 2.515e9 < cost.epsilon < 2.520e9
@@ -136,6 +139,7 @@ def test_many_steps_of_tiny_noise():
 @property_test
 @given(noises, rates, steps, deltas)
 def test_every_question_has_an_answer(noise, rate, n_steps, delta):
+    """A finite epsilon for all valid settings, and the larger of the two directions."""
     mechanism = SubsampledGaussian(noise, rate, n_steps)
     cost = explain_epsilon(mechanism, delta)
     assert 0 <= cost.epsilon < math.inf
@@ -163,6 +167,7 @@ def test_epsilon_is_monotone(noise, rate, n_steps, delta, factor):
 @property_test
 @given(powers_of_ten(-1, 4), rates, powers_of_ten(0, 5).map(int), deltas)
 def test_delta_inverts_epsilon(noise, rate, n_steps, delta):
+    """Both read one curve, so there and back loses no more than the stated 0.1 % each way."""
     mechanism = SubsampledGaussian(noise, rate, n_steps)
     epsilon = get_epsilon(mechanism, delta)
     # For the epsilons of hundreds that only come without much protection, 0.1 % of epsilon is
@@ -195,6 +200,7 @@ def test_renyi_is_never_below(noise, rate, n_steps, delta):
 
 
 def test_the_renyi_accountant_takes_over_outside_of_the_grids():
+    """Its bound is within a factor 2 of what ten sampled steps lose, 10 / (2 noise^2) = 5e12."""
     cost = explain_epsilon(SubsampledGaussian(1e-6, 0.5, 10), 1e-5)
     assert cost.method == "rdp"
     assert 5e12 / 2 < cost.epsilon < 1e13
@@ -217,6 +223,7 @@ def exact_renyi(noise, rate, order, n_steps):
 
 @pytest.mark.parametrize(("noise", "rate"), [(0.8, 0.01), (2.0, 0.3), (10.0, 0.05)])
 def test_renyi_divergence_is_exact_for_whole_orders_and_a_bound_between(noise, rate):
+    """Against the integral of the ratio's power with 40 digits."""
     orders = [1.3, 2, 2.7, 5, 16]
     values = get_renyi_divergence(SubsampledGaussian(noise, rate, 10), orders)
     for order, value in zip(orders, values, strict=True):
@@ -229,6 +236,7 @@ def test_renyi_divergence_is_exact_for_whole_orders_and_a_bound_between(noise, r
 
 
 def test_renyi_divergence_of_mixes_groups_and_no_noise():
+    """Divergences of independent releases add up; a group of k costs more than k times one row."""
     parts = [SubsampledGaussian(2.0, 0.1, 5), Gaussian(3.0)]
     apart = sum(get_renyi_divergence(part, [2, 8]) for part in parts)
     np.testing.assert_allclose(get_renyi_divergence(parts, [2, 8]), apart)
@@ -244,6 +252,7 @@ def test_renyi_divergence_of_mixes_groups_and_no_noise():
 
 
 def test_mechanisms_are_frozen_hashable_and_plain():
+    """They are keys of caches, so equal numbers of whatever type make one mechanism."""
     mechanism = SubsampledGaussian(np.float32(2), np.float64(0.5), np.int64(7))
     assert mechanism == SubsampledGaussian(2.0, 0.5, 7)
     assert {mechanism: 1}[SubsampledGaussian(2, 0.5, 7)] == 1
@@ -271,6 +280,7 @@ def test_mechanisms_are_frozen_hashable_and_plain():
     ],
 )
 def test_wrong_numbers_are_named(arguments, error, match):
+    """What is no mechanism must not get a figure, so it is refused where it is made."""
     with pytest.raises(error, match=match):
         SubsampledGaussian(*arguments)
     with pytest.raises(error, match=match):
@@ -278,6 +288,7 @@ def test_wrong_numbers_are_named(arguments, error, match):
 
 
 def test_wrong_questions_are_named():
+    """A figure for a delta or a mechanism that does not exist would be read as a promise."""
     good = SubsampledGaussian(1, 0.5, 1)
     for delta in (0, 1, -1, math.nan):
         with pytest.raises(ValueError, match="delta must lie strictly between 0 and 1"):

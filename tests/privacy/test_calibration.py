@@ -29,6 +29,7 @@ def powers_of_ten(low, high):
 @pytest.mark.parametrize("batch_size", [1, 64, 569])
 @pytest.mark.parametrize("n_epochs", [1, 30])
 def test_noise_is_calibrated_within_a_thousandth(epsilon, batch_size, n_epochs):
+    """Never over the budget, and at most 0.1 % below: more noise would be accuracy given away."""
     rate, n_steps = batch_size / 569, math.ceil(n_epochs * 569 / batch_size)
     noise = calibrate_noise_multiplier(epsilon, 1e-5, rate, n_steps)
     spent = get_epsilon(SubsampledGaussian(noise, rate, n_steps), 1e-5)
@@ -38,6 +39,7 @@ def test_noise_is_calibrated_within_a_thousandth(epsilon, batch_size, n_epochs):
 @property_test
 @given(powers_of_ten(-2, 3), powers_of_ten(-12, -0.5), powers_of_ten(-6, 0), powers_of_ten(0, 6))
 def test_noise_is_calibrated_everywhere(epsilon, delta, rate, n_steps):
+    """Over all magnitudes, wherever delta alone does not pay for publishing the sampled rows."""
     n_steps = int(n_steps)
     assume(rate * n_steps > 1.01 * delta / (1 - delta))
     noise = calibrate_noise_multiplier(epsilon, delta, rate, n_steps)
@@ -73,6 +75,7 @@ def test_no_noise_is_never_the_answer(delta, rate, n_steps):
 
 
 def test_just_above_that_noise_exists():
+    """Delta does not pay for a sample rate slightly above it, so some noise is needed."""
     noise = calibrate_noise_multiplier(1.0, 1e-3, 1.1e-3, 1)
     spent = get_epsilon(SubsampledGaussian(noise, 1.1e-3, 1), 1e-3)
     assert noise > 0
@@ -82,6 +85,8 @@ def test_just_above_that_noise_exists():
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 4.0, 30.0])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 40.0])
 def test_one_step_more_would_exceed_the_budget(epsilon, noise):
+    """The largest number within the budget, so that no step that was paid for is left out."""
+
     def spent(n_steps):
         return get_epsilon(SubsampledGaussian(noise, 0.08, n_steps), 1e-5)
 
@@ -91,6 +96,7 @@ def test_one_step_more_would_exceed_the_budget(epsilon, noise):
 
 
 def test_the_number_of_steps_has_a_floor_and_a_ceiling():
+    """Too little noise allows no step, and the search ends where steps are nearly free."""
     assert calibrate_n_steps(5.0, 1e-5, 0.0, 0.08) == 0
     assert calibrate_n_steps(5.0, 1e-5, 0.1, 0.08) == 0
     assert calibrate_n_steps(5.0, 1e-5, 1e6, 0.08) == MOST_STEPS
@@ -135,12 +141,14 @@ def test_steps_share_the_budget_with_what_runs_alongside(noise, rate, alongside)
 @property_test
 @given(powers_of_ten(-1, 1.5), powers_of_ten(-8, -3), powers_of_ten(-3, 0), st.integers(1, 3000))
 def test_steps_invert_noise(epsilon, delta, rate, n_steps):
+    """Noise that was found for n steps lets at least n of them be taken at the same budget."""
     assume(rate * n_steps > 2 * delta)
     noise = calibrate_noise_multiplier(epsilon, delta, rate, n_steps)
     assert calibrate_n_steps(epsilon, delta, noise, rate) >= n_steps
 
 
 def test_equal_questions_are_answered_from_the_cache():
+    """Folds of a search ask the same again and again, and an answer takes many transforms."""
     calibrate_noise_multiplier(1.25, 1e-5, 0.08, 375)
     before = _cost.cache_info()
     for _ in range(1000):
@@ -149,6 +157,7 @@ def test_equal_questions_are_answered_from_the_cache():
 
 
 def test_few_evaluations_are_needed():
+    """Each composes all steps anew, so their number is what a calibration takes."""
     before = _cost.cache_info().misses
     calibrate_noise_multiplier(1.7, 1e-5, 0.08, 375)
     assert _cost.cache_info().misses - before <= 8
@@ -165,11 +174,13 @@ def test_few_evaluations_are_needed():
     ],
 )
 def test_wrong_numbers_are_named(arguments, match):
+    """A search for noise under an impossible budget or rate would end in a meaningless number."""
     with pytest.raises(ValueError, match=match):
         calibrate_noise_multiplier(*arguments)
 
 
 def test_wrong_numbers_are_named_for_steps_too():
+    """The search over steps has a parameter that the one over noise lacks."""
     with pytest.raises(ValueError, match="noise_multiplier must be finite"):
         calibrate_n_steps(1, 1e-5, -1, 0.1)
 

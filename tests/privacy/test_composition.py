@@ -59,6 +59,7 @@ def test_different_mechanisms_are_convolved(oracles, side):
 
 
 def test_a_gaussian_among_the_steps_is_composed_too():
+    """The total lies above the training alone and below the sum of the epsilons of both."""
     training = SubsampledGaussian(2.0, 0.08, 375)
     alone, both = get_epsilon(training, 1e-5), get_epsilon([training, Gaussian(2.0)], 1e-5)
     assert alone < both < alone + get_epsilon(Gaussian(2.0), 1e-5)
@@ -92,6 +93,7 @@ def test_rows_of_one_person_cost_more_than_a_multiple():
 
 
 def test_a_large_group_has_an_answer():
+    """About 20 of 200 rows are drawn a step, so it costs more than 20 full rows, less than 200."""
     cost = explain_epsilon(GroupedGaussian(50.0, 0.1, 40, 200), 1e-5)
     assert cost.method == "pld"
     smaller = get_epsilon(SubsampledGaussian(50.0 / 20, 1.0, 40), 1e-5)

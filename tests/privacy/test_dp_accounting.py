@@ -45,6 +45,7 @@ def test_each_direction_agrees(oracles, pld, noise, rate, n_steps, delta):
 
 
 def test_random_points_agree(oracles, pld):
+    """Within 0.2 % of an independent accountant, away from the points that were chosen by hand."""
     rng = np.random.default_rng(3)
     for _ in range(12):
         noise, rate = 10 ** rng.uniform(-0.3, 1), 10 ** rng.uniform(-3, -0.1)
@@ -58,6 +59,7 @@ def test_random_points_agree(oracles, pld):
 
 
 def test_calibration_agrees():
+    """An independent search over an independent accountant finds the same noise within 0.1 %."""
     accounting = pytest.importorskip("dp_accounting")
     from dp_accounting.pld import pld_privacy_accountant
 

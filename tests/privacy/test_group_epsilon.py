@@ -61,5 +61,6 @@ def test_more_than_k_times_epsilon_at_the_same_delta():
 
 @pytest.mark.parametrize(("k", "error"), [(0, ValueError), (1.5, TypeError), (True, TypeError)])
 def test_what_is_no_number_of_rows_is_refused_by_name(k, error):
+    """A group of none would cost nothing, and a fraction of a row has no meaning."""
     with pytest.raises(error, match="k must be"):
         group_epsilon(TRAINING, DELTA, k)

@@ -20,6 +20,7 @@ ALPHAS = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 40)])
 
 
 def test_the_profile_is_delta_at_each_epsilon():
+    """In the shape that was asked for, equal to single answers, and falling with epsilon."""
     mechanism = SubsampledGaussian(1.0, 0.05, 100)
     epsilons = np.linspace(0, 6, 25).reshape(5, 5)
     deltas = privacy_profile(mechanism, epsilons)
@@ -80,6 +81,7 @@ def test_the_trade_off_of_one_step_is_the_envelope_of_both_directions(mechanism)
 
 
 def test_the_trade_off_curve_is_a_trade_off_curve():
+    """It falls, is convex and never above 1 - alpha, as Dong et al. (2019) define it."""
     betas = trade_off_curve(SubsampledGaussian(1.0, 0.05, 200), ALPHAS)
     assert np.all(np.diff(betas) <= 0)
     assert np.all((betas >= 0) & (betas <= 1 - ALPHAS))
@@ -93,6 +95,7 @@ def test_the_trade_off_curve_is_a_trade_off_curve():
 @pytest.mark.parametrize("noise", [0.2, 1.0, 40.0])
 @pytest.mark.parametrize("rate", [0.01, 0.5, 1.0])
 def test_the_advantage_of_one_step_is_its_total_variation(noise, rate):
+    """Closed form: the rate times the total variation distance of two normal laws 1 apart."""
     truth = rate * (2 * ndtr(1 / (2 * noise)) - 1)
     advantage = membership_advantage(SubsampledGaussian(noise, rate, 1))
     assert truth * (1 - 1e-12) <= advantage <= 1.001 * truth

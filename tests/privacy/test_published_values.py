@@ -61,12 +61,14 @@ def test_every_kind_of_row_is_used():
 
 @pytest.mark.parametrize("row", rows_of("(PRV )?eps UPPER"), ids=str)
 def test_prv_upper_bounds_contain_their_slack(row):
+    """A tight figure is below such a bound, by at most twice the error of 0.01 it adds."""
     epsilon = get_epsilon(mechanism_of(row), row["delta"])
     assert row["epsilon"] - 0.0201 <= epsilon <= row["epsilon"]
 
 
 @pytest.mark.parametrize("row", rows_of("RDP"), ids=str)
 def test_renyi_values_are_not_exceeded(row):
+    """Renyi accounting gives upper bounds, so a tight figure above one of them would be wrong."""
     rounding = 0.005 if "2 decimals" in row["kind"] else 1e-9
     assert get_epsilon(mechanism_of(row), row["delta"]) <= row["epsilon"] + rounding
 
@@ -80,6 +82,7 @@ def test_figures_of_other_pld_accountants_are_met(row):
 
 @pytest.mark.parametrize("row", rows_of("delta at eps"), ids=str)
 def test_deltas_of_other_accountants_are_met(row):
+    """Within 0.2 %, or within the tolerance that the source states for itself."""
     tolerance = {"abs": 1e-3} if "tol 1e-3" in row["kind"] else {"rel": 2e-3}
     assert get_delta(mechanism_of(row), row["epsilon"]) == pytest.approx(row["delta"], **tolerance)
 

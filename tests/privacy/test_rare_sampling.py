@@ -127,12 +127,14 @@ def test_the_truth_agrees_with_more_digits(oracles, side):
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(("noise", "rate", "delta"), POINTS)
 def test_two_steps_are_bracketed(oracles, side, noise, rate, delta):
+    """Against the integral over the first step's loss, in each direction by itself."""
     check_two_steps(oracles, side, noise, rate, delta)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 def test_two_steps_are_bracketed_at_random_points(oracles, side):
+    """The same integral, away from the points that were chosen by hand."""
     rng = np.random.default_rng(11)
     checked = 0
     while checked < 12:
@@ -157,6 +159,7 @@ def test_the_check_notices_the_even_lattice(oracles, side, even_only):
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("fraction", [0.02, 0.3, 0.9])
 def test_unlike_steps_are_convolved(side, fraction):
+    """Noise and rate of the two differ; against the integral over the first step's loss."""
     first, second = (0.3, 2e-7), (0.5, 7e-7)
     composed = geometric(side, [GroupedGaussian(*first, 1, 1), GroupedGaussian(*second, 1, 1)])
     total = delta_of_two(side, first, second, 0.0)
@@ -220,6 +223,7 @@ def test_a_short_run_costs_no_more_than_a_long_one():
 @pytest.mark.parametrize("n_steps", [1000, 30_000, 798_913])
 @pytest.mark.parametrize(("noise", "rate"), LONG)
 def test_epsilon_of_a_long_run_falls_with_delta(noise, rate, n_steps):
+    """Within the stated 0.1 %, also where another lattice answers for the larger delta."""
     mechanism = SubsampledGaussian(noise, rate, n_steps)
     costs = [get_epsilon(mechanism, delta) for delta in (1e-12, 1.3e-12, 3e-12, 1e-11, 1e-10)]
     assert np.all(np.diff(costs) <= 1e-3 * np.array(costs[1:]))
@@ -238,6 +242,7 @@ def test_rounding_does_not_cost_more_than_the_geometric_lattice(monkeypatch):
 
 @pytest.mark.slow
 def test_delta_is_no_looser_than_epsilon():
+    """Back from epsilon, delta is 0.1 % too large at most: both are read off a fine lattice."""
     for noise, rate, delta in POINTS[:2]:
         mechanism = SubsampledGaussian(noise, rate, 2)
         assert get_delta(mechanism, get_epsilon(mechanism, delta)) <= 1.001 * delta
@@ -258,6 +263,8 @@ def test_a_whole_curve_is_read_off_one_lattice():
 
 
 def test_only_rare_steps_of_few_kinds_suit():
+    """Frequent sampling and many kinds would take too many convolutions or lose accuracy here."""
+
     def suits(*parts):
         return suits_geometric([Step(part) for part in parts])
 

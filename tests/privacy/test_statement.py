@@ -46,6 +46,7 @@ def test_a_finite_epsilon_is_never_given_over_a_gap():
 
 
 def test_releases_without_a_total_have_none():
+    """Composition takes independent noise, so shared noise leaves the releases no figure."""
     made = statement(not_covered=(GAP, NO_TOTAL))
     assert made.epsilon == made.epsilon_of_releases == math.inf
     assert "no finite total" in str(made)
@@ -97,6 +98,7 @@ def test_a_printed_delta_is_never_below_the_true_one(n_rows, gaps):
 
 
 def test_parts_say_fits_and_what_voids_them():
+    """A part's figure is that of its most costly fit, and void behind what learned from rows."""
     part = NoisyPart("clf", ((TRAINING,), (Gaussian(1.0),)) * 30, ("StandardScaler 'scale'",))
     text = str(statement(not_covered=(GAP,), parts=(part,)))
     assert "60 fits, epsilon" in text
@@ -117,6 +119,7 @@ def test_ledgers_and_plans_are_named():
 
 
 def test_gaps_are_listed_by_name_with_what_to_use_instead():
+    """A reader has to find the step in the model and know how to close the gap."""
     text = str(statement(not_covered=(GAP,)))
     assert "StandardScaler 'scale': it learned from the rows. Instead: BoundedScaler." in text
 
@@ -152,6 +155,7 @@ def test_the_html_escapes_names():
 
 
 def test_the_unit_and_the_neighbours_are_named():
+    """An epsilon means nothing without what two neighbouring data sets differ in."""
     rows, units = statement(), statement(unit="unit")
     assert "differ in one row" in rows.neighbours
     assert "differ in one unit" in units.neighbours
@@ -164,10 +168,12 @@ def test_the_unit_and_the_neighbours_are_named():
 
 
 def test_releases_without_a_delta_are_refused():
+    """Gaussian noise has no finite epsilon at delta 0, so its figure needs a delta."""
     with pytest.raises(ValueError, match="delta=None"):
         statement(delta=None)
 
 
 def test_a_statement_survives_pickling():
+    """It is handed on beside the model, and must say the same after it."""
     made = statement(not_covered=(GAP,))
     assert pickle.loads(pickle.dumps(made)) == made

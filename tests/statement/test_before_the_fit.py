@@ -102,6 +102,7 @@ def test_two_classes_make_one_against_the_rest():
 
 
 def test_a_size_that_is_needed_is_asked_for_by_name():
+    """A guess would plan another fit; noise given by hand needs no number of columns."""
     with pytest.raises(ValueError, match="give n_features"):
         privacy_statement(clf(), n_rows=N)
     assert privacy_statement(DPSGDClassifier(noise_multiplier=5), n_rows=N).covers_everything
@@ -168,6 +169,7 @@ def test_made_up_rows_enter_no_budget_and_fit_nothing():
 
 
 def test_what_protects_rows_cannot_be_planned_for_units():
+    """Several rows of a unit move a release further than the noise for one row covers."""
     planned = privacy_statement(
         make_pipeline(DPStandardScaler(0.2, bounds=(0, 1)), clf()), unit="unit", **SIZES
     )
@@ -194,6 +196,7 @@ def test_fits_that_are_there_already_count_in_a_plan(data):
 
 
 def test_wrong_sizes_are_refused_by_name():
+    """A plan for sizes that no data can have would state a figure that no fit keeps."""
     for wrong in ({"n_rows": 0}, {"n_classes": 0}, {"n_features": -1}, {"unit": "person"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             privacy_statement(clf(), **{**SIZES, **wrong})

@@ -84,6 +84,7 @@ def test_a_template_fitted_without_noise_leaves_no_promise(data, around):
 
 
 def test_a_template_fitted_without_noise_in_a_stack_leaves_no_promise(data):
+    """The stack drops the members that it fits on folds, so no total counts all fits."""
     template = clf().fit(*data)
     stack = StackingClassifier([("a", template)], final_estimator=clf(), cv=KFold(5))
     assert epsilon(stack.fit(*data)) == math.inf
@@ -205,6 +206,7 @@ def test_a_frozen_object_that_is_fitted_beside_leaves_no_promise(data, around):
 
 
 def test_one_frozen_object_in_two_places_was_fitted_once(data):
+    """Its releases were made once, so they are counted once however often the object is found."""
     frozen = FrozenEstimator(clf().fit(*data))
     model = VotingClassifier([("a", frozen), ("b", frozen)]).fit(*data)
     assert epsilon(model) == frozen.estimator.epsilon_
@@ -249,6 +251,7 @@ def test_an_encoder_is_free_by_the_categories_that_it_holds(codes, kind):
 
 @pytest.mark.parametrize("degree", [0, 1, 3])
 def test_splines_are_free_by_the_knots_that_they_hold(data, degree):
+    """Knots found in the rows stay in the fitted splines after the setting is overwritten."""
     knots = np.array([[-5.0] * 3, [0.5] * 3, [5.0] * 3])
     model = make_pipeline(SplineTransformer(n_knots=3, degree=degree), clf()).fit(*data)
     model[0].set_params(knots=knots)
@@ -339,6 +342,7 @@ def test_an_attribute_that_no_fit_left_leaves_no_promise(data, name, value):
 
 
 def test_an_attribute_set_before_the_fit_is_no_part_of_it(data):
+    """Only what a fit leaves is known to be private; the fit drops what ends in an underscore."""
     model = clf()
     model.rows = data[0]
     assert epsilon(model.fit(*data)) == math.inf

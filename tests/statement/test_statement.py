@@ -124,6 +124,7 @@ def test_what_stands_behind_or_beside_voids_nothing_but_is_not_covered(data):
 
 
 def test_a_gap_deep_inside_a_branch_voids_what_follows(data):
+    """Its columns reach the classifier, so one row moves the gradients of all others."""
     columns = ColumnTransformer(
         [("a", make_pipeline(BoundedScaler(bounds=(-3, 3)), MinMaxScaler()), [0])],
         remainder="passthrough",
@@ -135,6 +136,7 @@ def test_a_gap_deep_inside_a_branch_voids_what_follows(data):
 
 
 def test_models_without_any_noise_have_no_promise_and_no_releases(data):
+    """Nothing noisy is not the same as nothing to protect: epsilon is infinite, not 0."""
     made = statement(make_pipeline(StandardScaler(), LogisticRegression()), data)
     assert made.epsilon == math.inf
     assert made.mechanisms == ()
@@ -144,6 +146,7 @@ def test_models_without_any_noise_have_no_promise_and_no_releases(data):
 
 
 def test_training_without_noise_is_not_covered(data):
+    """The class is a private one, but its weights are an exact function of the rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = statement(clf(0.0), data)
@@ -178,6 +181,7 @@ def test_training_without_noise_is_not_covered(data):
     ],
 )
 def test_what_learns_nothing_is_free(data, step):
+    """Each row is changed by itself alone, so the classifier's epsilon is that of the whole."""
     model = make_pipeline(step, clf()).fit(*data)
     made = privacy_statement(model)
     assert made.covers_everything
@@ -228,6 +232,7 @@ def test_categories_that_are_written_down_are_free(integers, kind):
 
 
 def test_hashing_is_free():
+    """Buckets are fixed beforehand; only sums of numbers in one of them depend on other rows."""
     texts = ["one two", "two three"] * 60
     labels = np.arange(N) % 2
     for settings in ({}, {"analyzer": letters}, {"tokenizer": letters, "token_pattern": None}):
@@ -242,6 +247,7 @@ def test_hashing_is_free():
 
 
 def test_free_parts_alone_cost_nothing(data):
+    """Without a fit that looks at rows there is nothing to hide, so epsilon is 0."""
     made = statement(make_pipeline(BoundedScaler(bounds=(-3, 3)), Normalizer()), data)
     assert made.epsilon == 0.0
     assert made.covers_everything
@@ -280,6 +286,7 @@ def test_what_learns_or_may_learn_is_not_covered(data, step):
     ],
 )
 def test_categories_that_are_found_or_counted_are_not_covered(integers, encoder):
+    """A column exists, or is merged, because of the rows that hold a category."""
     made = statement(make_pipeline(encoder, clf()), integers)
     assert made.epsilon == math.inf
     assert "categories written down" in made.not_covered[0].instead
@@ -306,6 +313,7 @@ class Sneaky(DPSGDClassifier):
 
 
 def test_anything_unknown_is_not_covered(data):
+    """What a class does with rows is not seen from outside; a free one's subclass may learn."""
     assert not statement(make_pipeline(Unknown(), clf()), data).covers_everything
     assert not statement(make_pipeline(MeanScaler(bounds=(-3, 3)), clf()), data).covers_everything
 
@@ -612,11 +620,13 @@ def test_a_seed_on_the_object_is_not_covered(data, seed):
 
 
 def test_the_statement_does_not_pass_the_seed_on(data):
+    """It is made to be shared, and whoever has the seed can subtract the noise."""
     made = statement(clf(random_state=918273645), data)
     assert "918273645" not in str(made) + made._repr_html_() + json.dumps(made.to_dict())
 
 
 def test_a_seed_in_front_does_not_void_what_follows(data):
+    """For readers without the seed the scaler's release is noisy, so later figures hold."""
     made = statement(make_pipeline(DPMaxAbsScaler(epsilon=1.0, random_state=0), clf()), data)
     assert names(made) == ["DPMaxAbsScaler 'dpmaxabsscaler'"]
     assert all(part.void_because_of == () for part in made.parts)
@@ -750,6 +760,7 @@ def of_units():
 
 
 def test_the_statement_names_the_unit(data):
+    """It is the estimator's own, and rows where the fit knew of no unit."""
     made = statement(of_units(), data)
     assert made.unit == "unit"
     assert "one unit" in made.neighbours
@@ -757,6 +768,7 @@ def test_the_statement_names_the_unit(data):
 
 
 def test_parts_with_different_units_are_not_covered_together(data):
+    """Composition adds up promises about the same neighbours only."""
     made = statement(VotingClassifier([("a", clf()), ("b", of_units())]), data)
     assert names(made) == ["the unit of privacy"]
     assert made.epsilon == math.inf
@@ -799,6 +811,7 @@ def test_a_named_column_of_ids_names_the_unit(data):
 
 
 def test_a_statement_of_anything_is_ready_for_json(data):
+    """Strict JSON has no infinity, and a statement over a gap has an infinite epsilon."""
     made = statement(make_pipeline(StandardScaler(), clf()), data)
     values = json.loads(json.dumps(made.to_dict(), allow_nan=False))
     assert values["epsilon"] == "inf"
@@ -807,6 +820,7 @@ def test_a_statement_of_anything_is_ready_for_json(data):
 
 
 def test_what_is_not_fitted_has_no_statement():
+    """There are no releases to count yet, nor sizes to plan them from."""
     with pytest.raises(NotFittedError):
         privacy_statement(clf())
     with pytest.raises(NotFittedError, match="give n_rows"):
@@ -814,6 +828,7 @@ def test_what_is_not_fitted_has_no_statement():
 
 
 def test_settings_are_checked_by_name(data):
+    """Sizes are those of a plan: a fitted model knows its own, and others would be ignored."""
     model = clf().fit(*data)
     with pytest.raises(ValueError, match="delta must lie"):
         privacy_statement(model, delta=0)
