@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,7 +57,7 @@ _passed: dict[str, None] = {}
 _passing = threading.Lock()
 
 
-class ParametersWithoutValues:
+class ParametersWithoutValues(BaseEstimator):
     """Errors about a parameter never print a table that was passed in its place by mistake.
 
     And scikit-learn's diagrams link to the estimator's page.
@@ -89,6 +89,15 @@ class PrivateEstimator(ParametersWithoutValues):
     has to say anew what it releases.
     """
 
+    random_state: int | np.random.RandomState | None
+    on_invalid: Literal["raise", "drop"]
+    budget: PrivacyBudget | None
+
+    epsilon_: float
+    delta_: float
+    noise_source_: Literal["system", "seeded"]
+    fit_id_: str
+
     @contextlib.contextmanager
     def _counted(
         self, mechanisms: Iterable[Mechanism], *, n: int, unit: str = "row", name: str | None = None
@@ -110,7 +119,7 @@ class PrivateEstimator(ParametersWithoutValues):
         BudgetExhaustedError
             Where the budget does not pay for it. Nothing has been read then.
         """
-        marks = {
+        marks: dict[str, Any] = {
             "fit_id_": secrets.token_hex(8),
             "skdp_version_": __version__,
             "_upstream_fit_ids": tuple(_passed),
@@ -240,7 +249,7 @@ def public_shape(X: Any) -> tuple[int, int] | None:
         shape = (len(X), len(X[0]))
     if not isinstance(shape, tuple) or len(shape) != 2:
         return None
-    if not all(isinstance(size, Integral) and size > 0 for size in shape):
+    if not all(isinstance(size, Integral) and int(size) > 0 for size in shape):
         return None
     return int(shape[0]), int(shape[1])
 
@@ -280,8 +289,8 @@ def read_rows(estimator: BaseEstimator, X: ArrayLike, **checks: Any) -> tuple[An
         `n_features_in_`, and `feature_names_in_` where the columns have names that are all text.
     """
     checked, learned_names = validated_copy(estimator)
-    X = read_table(checked, X, **checks)
-    return X, learned_names()
+    rows = read_table(checked, X, **checks)
+    return rows, learned_names()
 
 
 def read_usable_rows(
@@ -299,12 +308,12 @@ def read_usable_rows(
     """
     if estimator.on_invalid == "raise":
         return read_rows(estimator, X, **checks)[0], None
-    X, _ = read_rows(estimator, X, ensure_all_finite=False, **checks)
-    return X, usable_rows(X)
+    rows, _ = read_rows(estimator, X, ensure_all_finite=False, **checks)
+    return rows, usable_rows(rows)
 
 
 def public_columns(
-    estimator: BaseEstimator, X: ArrayLike, **checks: Any
+    estimator: PrivateEstimator, X: ArrayLike, **checks: Any
 ) -> tuple[Any, tuple[int, int], dict[str, Any]]:
     """The shape of a table and the names of its columns, for a private `fit`.
 
@@ -319,13 +328,14 @@ def public_columns(
     names : dict
         `n_features_in_` and, where the columns have names, `feature_names_in_`.
     """
-    shape = public_shape(X)
+    table: Any = X
+    shape = public_shape(table)
     if shape is None:
-        X, _ = read_usable_rows(estimator, X, **checks)
-        shape = X.shape
+        table, _ = read_usable_rows(estimator, table, **checks)
+        shape = table.shape
     checked, learned_names = validated_copy(estimator)
-    validate_without_leaks(checked, X, skip_check_array=True)
-    return X, shape, learned_names()
+    validate_without_leaks(checked, table, skip_check_array=True)
+    return table, shape, learned_names()
 
 
 def replace_fitted(estimator: BaseEstimator, names: dict[str, Any], **fitted: Any) -> None:

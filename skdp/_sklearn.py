@@ -9,7 +9,7 @@ import functools
 import importlib.util
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -28,25 +28,26 @@ __all__ = [
     "with_callbacks",
 ]
 
-fit_context = _fit_context
+_HAS_CALLBACKS = importlib.util.find_spec("sklearn.callback") is not None  # since 1.9
 
-if importlib.util.find_spec("sklearn.callback") is None:
-    # Before scikit-learn 1.9.
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+_Estimator = TypeVar("_Estimator")
+_P = ParamSpec("_P")
+_Result = TypeVar("_Result")
 
-    class CallbackSupport:
-        """Nothing: this scikit-learn has no callbacks."""
 
-    def with_callbacks(method):
-        """Leave the method as it is."""
-        return method
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
+    """scikit-learn's decorator of `fit`, which checks the parameters, with its type."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
-else:
 
-    class CallbackSupport:
-        """scikit-learn's support of callbacks, imported when there are any.
+class CallbackSupport:
+    """scikit-learn's support of callbacks, imported when there are any; nothing before 1.9.
 
-        Its module also brings a progress bar and, where it is installed, the package that draws it.
-        """
+    Its module also brings a progress bar and, where it is installed, the package that draws it.
+    """
+
+    if _HAS_CALLBACKS:
 
         def set_callbacks(self, *callbacks: Any) -> Any:
             """Set callbacks for the estimator.
@@ -70,21 +71,27 @@ else:
 
             return CallbackSupportMixin._init_callback_context(self, **settings)
 
-    def with_callbacks(method):
-        """Tear callbacks down after the method, if there are any, however it ends."""
 
-        @functools.wraps(method)
-        def managed(estimator, *args, **kwargs):
-            if not getattr(estimator, "_skl_callbacks", None):
-                return method(estimator, *args, **kwargs)
-            return _with_callbacks_torn_down(method)(estimator, *args, **kwargs)
+def with_callbacks(
+    method: Callable[Concatenate[_Estimator, _P], _Result],
+) -> Callable[Concatenate[_Estimator, _P], _Result]:
+    """Tear callbacks down after the method, if there are any, however it ends."""
+    if not _HAS_CALLBACKS:
+        return method
 
-        return managed
+    @functools.wraps(method)
+    def managed(estimator: _Estimator, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
+        if not getattr(estimator, "_skl_callbacks", None):
+            return method(estimator, *args, **kwargs)
+        return _with_callbacks_torn_down(method)(estimator, *args, **kwargs)
 
-    def _with_callbacks_torn_down(method):
-        from sklearn.callback import with_callbacks as managed
+    return managed
 
-        return managed(method)
+
+def _with_callbacks_torn_down(method: _Method) -> _Method:
+    from sklearn.callback import with_callbacks as managed
+
+    return managed(method)
 
 
 # What these messages say is public: shapes, dtypes, column names, the kind of the problem.

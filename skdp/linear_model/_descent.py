@@ -105,7 +105,7 @@ def descend(
                 path[step] = weights * scale
             if step >= first_averaged:
                 total += weights * scale
-            if epochs is not None and epochs.end_with(weights * scale):
+            if after_epoch is not None and epochs is not None and epochs.end_with(weights * scale):
                 stage = _descent(epochs.average(), count, step + 1, plan, path)
                 if after_epoch(stage) and step + 1 < n_steps:
                     return _finite(stage, plan)

@@ -66,7 +66,7 @@ from skdp.reading._table import read_table
 __all__ = ["DPSGDClassifier"]
 
 _AUTO = StrOptions({"auto"})
-_DATA_CHECKS = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
+_DATA_CHECKS: dict[str, Any] = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
 
 def _path_is_stored(estimator: DPSGDClassifier) -> bool:
@@ -404,8 +404,8 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
                 validate_without_leaks(clone(self), X, y, **_DATA_CHECKS)
             check_same_rows(privacy_unit, "privacy_unit", X=X, y=y)
             in_other_order = other_order(y, X)
-            X, shape, names = public_columns(self, X, **_DATA_CHECKS)
-            check_consistent_length(X, y)
+            rows, shape, names = public_columns(self, X, **_DATA_CHECKS)
+            check_consistent_length(rows, y)
             # Labels are read before the fit is entered only where they say which there are.
             labels = self._read_labels(y) if self.classes is None else None
             label_set = labels[0] if labels else declared_labels(self.classes)
@@ -427,15 +427,15 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         name = self.unit_name or unit_name_of(privacy_unit)
         n = plan.gradient.n_rows
         with self._counted(plan.mechanisms, n=n, unit=plan.unit, name=name) as marks, hiding():
-            X, usable = read_usable_rows(self, X, **_DATA_CHECKS)
-            if X.shape != shape:
+            rows, usable = read_usable_rows(self, rows, **_DATA_CHECKS)
+            if rows.shape != shape:
                 raise ValueError("X has another shape than it said before it was read")
             classes, codes = labels or self._read_labels(y)
             contributes = codes >= 0 if usable is None else usable & (codes >= 0)
             if has_id is not None:
-                X, codes, contributes = X[has_id], codes[has_id], contributes[has_id]
+                rows, codes, contributes = rows[has_id], codes[has_id], contributes[has_id]
             known = {**marks, **names, "unit_name_": name, "classes_": classes}
-            fitted = self._train(X, codes, contributes, plan, units, known)
+            fitted = self._train(rows, codes, contributes, plan, units, known)
             replace_fitted(self, fitted)
         return self
 
@@ -643,7 +643,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         """
         self._validate_params()
         if self.classes is not None:
-            n_classes = len(self.classes)
+            n_classes = len(np.asarray(self.classes))
         if self.noise_multiplier == "auto" and None in (n_features, n_classes):
             return None
         # Where the noise is given, these sizes decide only whether `fit` refuses.
@@ -720,9 +720,9 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
 
     def _staged_scores(self, X: ArrayLike) -> Iterator[np.ndarray]:
         check_is_fitted(self, "coef_path_")
-        X = self._check_rows(X)
+        rows = self._check_rows(X)
         for n_steps in stage_ends(self.n_steps_, self.sample_rate_):
             n_averaged = n_averaged_of(n_steps, self.averaged_share_)
             coef = average_of_last(self.coef_path_, n_steps, n_averaged)
             intercept = average_of_last(self.intercept_path_, n_steps, n_averaged)
-            yield self._scores(X, coef, intercept)
+            yield self._scores(rows, coef, intercept)

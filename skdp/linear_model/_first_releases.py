@@ -51,7 +51,8 @@ def first_releases(
     intercept : ndarray of shape (n_outputs,), or 0.0
         Where to start.
     """
-    intercept, margin = 0.0, 0.0
+    intercept: np.ndarray | float = 0.0
+    margin = 0.0
     if plan.class_counts is not None:
         noise = streams.open("class counts", "noise")
         counts = noisy_counts(codes, plan.class_counts, noise, units=units)

@@ -4,7 +4,7 @@ Each refuses before a single row is read, in public numbers alone.
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from skdp.exceptions import CalibrationError, PrivacyError
 from skdp.mechanisms._gradient_plan import MOST_ROWS_A_STEP, MOST_UNITS_A_STEP, GradientPlan
@@ -39,7 +39,7 @@ class Sizes(NamedTuple):
     unit: str
 
 
-def check_threshold(clip_threshold: float | str) -> None:
+def check_threshold(clip_threshold: float | Literal["auto"]) -> None:
     """What noise is to cover must be bounded, and far from where numbers over- or underflow."""
     if clip_threshold == "auto":
         return

@@ -143,19 +143,21 @@ def calibrated_hyperparameters(
     if n_epochs != "auto":
         n_steps = n_steps_of(n_epochs, n_rows, batch)
     elif learning_rate != "auto":
-        rate = max(float(learning_rate) * threshold, time / 300)
-        n_steps = max(math.ceil(time / rate), least_steps)
+        pace = max(float(learning_rate) * threshold, time / 300)
+        n_steps = max(math.ceil(time / pace), least_steps)
     else:
         n_steps = max(min(300, max(30, math.ceil(time / 3.0))), least_steps)
     if learning_rate == "auto":
-        learning_rate = min(time / n_steps, 3.0) / threshold
+        rate = min(time / n_steps, 3.0) / threshold
         if scale_is_given:
-            learning_rate = within_penalty(learning_rate, alpha)
+            rate = within_penalty(rate, alpha)
+    else:
+        rate = float(learning_rate)
     return Hyperparameters(
         batch_size=batch,
         n_steps=n_steps,
         clip_threshold=threshold,
-        learning_rate=float(learning_rate),
+        learning_rate=float(rate),
         averaged_share=0.05,
         class_mu=mu * math.sqrt(class_share),
         norm_mu=mu * math.sqrt(norm_share),
@@ -240,11 +242,13 @@ def _shares_before_the_first_step(signal: float, n_classes: int) -> tuple[float,
     A constant n mu is enough for either, so the share falls where there is plenty; and it is not
     worth paying where the counts would drown.
     """
+
+    def worth_paying(share: float) -> float:
+        return share if signal * math.sqrt(share) >= _LEAST_SIGNAL else 0.0
+
     classes = 0.24 / n_classes * min(1.0, (signal / 25) ** 2, (50 / signal) ** 2)
     norms = 0.02 * min(1.0, (signal / 80) ** 2, (100 / signal) ** 2)
-    return tuple(
-        share if signal * math.sqrt(share) >= _LEAST_SIGNAL else 0.0 for share in (classes, norms)
-    )
+    return worth_paying(classes), worth_paying(norms)
 
 
 def _batch_size(batch_size: float | Auto, n_rows: int, n_features: int, most_a_step: int) -> float:

@@ -6,7 +6,7 @@ The budget table of the estimator stands here; `_limits` has what is refused.
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from skdp.exceptions import (
     BudgetExhaustedError,
@@ -194,7 +194,7 @@ def make_plan(
     gradient = _gradient_plan(settings, multiplier, n_rows, params.max_row_norm)
     check_arithmetic(gradient, sizes, asked=asked)
     check_counts(counts, asked=asked)
-    if noise is not None and epsilon is not None:
+    if noise is not None and math.isfinite(epsilon):
         gradient = _cut_to_budget(gradient, epsilon, delta)
     return _priced(params, settings, gradient, counts, delta=delta, unit=unit)
 
@@ -220,10 +220,10 @@ def weaknesses_of(plan: TrainingPlan) -> list[str]:
 
 
 def _budget_and_noise(
-    epsilon: float | str | None, noise_multiplier: float | str
-) -> tuple[float | None, float | None]:
-    """Read the budget table: (epsilon or None for no budget, noise or None to calibrate)."""
-    if epsilon not in ("auto", None) and math.isinf(epsilon):
+    epsilon: float | Literal["auto"] | None, noise_multiplier: float | Literal["auto"]
+) -> tuple[float, float | None]:
+    """Read the budget table: (epsilon, infinite for no budget; noise or None to calibrate)."""
+    if epsilon is not None and epsilon != "auto" and math.isinf(epsilon):
         raise PrivacyError(
             "epsilon=inf is no budget: use noise_multiplier=0 to train without privacy"
         )
@@ -235,7 +235,7 @@ def _budget_and_noise(
             )
         return (1.0 if epsilon == "auto" else float(epsilon)), None
     if epsilon in ("auto", None):
-        return None, float(noise_multiplier)
+        return math.inf, float(noise_multiplier)
     if noise_multiplier == 0.0:
         raise BudgetExhaustedError(
             f"noise_multiplier=0 spends more than epsilon={epsilon!r} with the first step: raise "

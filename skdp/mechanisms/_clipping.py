@@ -63,20 +63,20 @@ class ClippedGradient:
         self._loss = loss
         self._n_outputs = loss.n_outputs
         # A bound on the rows scales each row and leaves the intercept's constant alone.
-        bounded = plan.max_row_norm is not None
+        bound = plan.max_row_norm
         self._intercept_column = plan.intercept_column
-        column = plan.intercept_column if fit_intercept and not bounded else None
+        column = plan.intercept_column if fit_intercept and bound is None else None
         self._rows = rows_of(X, last_column=column, usable=usable)
         norms = self._rows.norms()
         if usable is not None:
             norms[~usable] = np.inf
         self._finite_below = _squared_weights_with_finite_logits(norms, plan.intercept_column)
         self._row_scale = None
-        if bounded:
-            self._row_scale = row_scale(norms, plan.max_row_norm)
-            shortest = min(plan.max_row_norm, plan.finite_threshold)
+        if bound is not None:
+            self._row_scale = row_scale(norms, bound)
+            shortest = min(bound, plan.finite_threshold)
             norms[norms > _LONGEST_SHRINK * shortest] = np.inf
-            np.minimum(norms, plan.max_row_norm, out=norms, where=np.isfinite(norms))
+            np.minimum(norms, bound, out=norms, where=np.isfinite(norms))
         if fit_intercept:
             np.hypot(norms, plan.intercept_column, out=norms)
         self._limits = residual_limits(norms, plan.finite_threshold)

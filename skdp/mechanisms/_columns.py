@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from skdp.mechanisms._noise import RandomSource
-from skdp.mechanisms._rows import every_row, rows_of
+from skdp.mechanisms._rows import DenseRows, every_row, rows_of
 from skdp.mechanisms._sum_plan import SumPlan, release_sum
 
 __all__ = [
@@ -105,7 +105,7 @@ def noisy_moments(
         Noisy sums of `SQUARE_WEIGHT * (t**2 - SQUARE_CENTRE)`.
     """
     total = np.zeros((2, X.shape[1]))
-    for selection, piece in every_row(rows_of(X, usable=usable)):
+    for selection, piece in every_row(DenseRows(X, usable=usable)):
         # Rounding keeps order, so the share is at most 1, and t is within [-1, 1].
         share = (np.clip(piece, lower, upper) - lower) / (upper - lower)
         t = 2.0 * share - 1.0

@@ -5,6 +5,9 @@ learning with differential privacy"); by the post-processing theorem, nothing th
 from it costs more.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from skdp.mechanisms._clipping import ClippedGradient
@@ -80,7 +83,7 @@ class NoisyGradient:
             )
         # The sampler reads the very object that the accountant reads.
         ran = plan.mechanism
-        self._batches = self._clipped.fetch(
+        self._batches: Iterator[Any] = self._clipped.fetch(
             poisson_blocks(plan.n_rows, ran.sample_rate, ran.n_steps, sampling)
         )
         self._releases = NoisyReleases(

@@ -7,7 +7,8 @@ that was read for its logit is still in the cache for its gradient.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, overload
 
 import numpy as np
 from scipy import sparse
@@ -161,7 +162,7 @@ class DenseRows:
         self._usable = usable
         self.shape = X.shape
         self.rows_per_piece = _rows_per_piece(8 * X.shape[1])
-        self._buffer = None
+        self._buffer: np.ndarray | None = None
 
     def take(self, rows: np.ndarray, *, n_batches: int = 1) -> np.ndarray:
         """Gather the rows of some batches by index, in float64; with the last column where it pays.
@@ -243,7 +244,11 @@ def _in_double(piece: np.ndarray) -> np.ndarray:
 
 def _gather(rows: DenseRows | SparseRows, group: np.ndarray, ends: list[int]) -> Iterator[Pieces]:
     """Fetch several small batches at once, then yield each as a single piece."""
-    gathered = type(rows)(rows.take(group, n_batches=len(ends)))
+    gathered: DenseRows | SparseRows
+    if isinstance(rows, DenseRows):
+        gathered = DenseRows(rows.take(group, n_batches=len(ends)))
+    else:
+        gathered = SparseRows(rows.take(group))
     start = 0
     for end in ends:
         yield [(group[start:end], gathered.adjacent(start, end))] if end > start else []
@@ -257,14 +262,22 @@ def _cut_up(rows: DenseRows | SparseRows, batch: np.ndarray) -> Pieces:
         yield selection, rows.take(selection)
 
 
-def every_row(rows: DenseRows | SparseRows) -> Pieces:
+@overload
+def every_row(rows: DenseRows) -> Iterator[tuple[slice, np.ndarray]]: ...
+@overload
+def every_row(rows: SparseRows) -> Iterator[tuple[slice, sparse.csr_matrix]]: ...
+def every_row(
+    rows: DenseRows | SparseRows,
+) -> Iterator[tuple[slice, np.ndarray | sparse.csr_matrix]]:
     """View the whole table piece by piece, without gathering anything."""
     for start in range(0, rows.shape[0], rows.rows_per_piece):
         stop = min(start + rows.rows_per_piece, rows.shape[0])
         yield slice(start, stop), rows.adjacent(start, stop)
 
 
-def _norms_by_piece(rows: DenseRows | SparseRows, norms_of) -> np.ndarray:
+def _norms_by_piece(
+    rows: DenseRows | SparseRows, norms_of: Callable[[Any], np.ndarray]
+) -> np.ndarray:
     norms = np.empty(rows.shape[0])
     for selection, piece in every_row(rows):
         norms[selection] = norms_of(piece)

@@ -200,7 +200,7 @@ def _logits(piece, coef: np.ndarray) -> np.ndarray:
     )
 
 
-def _squares(sums) -> np.ndarray:
+def _squares(sums: np.ndarray | sparse.csr_matrix) -> np.ndarray:
     """Squared norm of each row."""
     if sparse.issparse(sums):
         row_of_entry = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))

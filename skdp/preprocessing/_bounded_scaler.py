@@ -18,7 +18,7 @@ from skdp.reading._table import read_table
 
 __all__ = ["BoundedScaler"]
 
-_DATA_CHECKS = {
+_DATA_CHECKS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     # Missing values pass through, as in scikit-learn's scalers: a constant may replace them after.
     # Infinite ones are clipped like all others that are out of bounds.
@@ -134,17 +134,17 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
             Values within `feature_range`.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False, **_DATA_CHECKS)
+        rows = read_table(self, X, reset=False, **_DATA_CHECKS)
         start, end = self.feature_range_
         # In double precision, like the bounds, and in one array.
-        scaled = np.clip(X, self.lower_, self.upper_)
+        scaled = np.clip(rows, self.lower_, self.upper_)
         scaled -= self.lower_
         scaled /= self.upper_ - self.lower_
         scaled *= end - start
         scaled += start
         # The second clip takes back what rounding may add at the upper end.
         np.clip(scaled, start, end, out=scaled)
-        return scaled.astype(X.dtype, copy=False)
+        return scaled.astype(rows.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Undo the scaling; what was clipped stays at its bound.
@@ -160,12 +160,14 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
             Rows in the units of the bounds.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False, **_DATA_CHECKS)
+        rows = read_table(self, X, reset=False, **_DATA_CHECKS)
         start, end = self.feature_range_
-        share = (X - start) / (end - start)
+        share = (rows - start) / (end - start)
         # Bounds may lie beyond the range of single precision.
         with np.errstate(over="ignore"):
-            return (share * (self.upper_ - self.lower_) + self.lower_).astype(X.dtype, copy=False)
+            return (share * (self.upper_ - self.lower_) + self.lower_).astype(
+                rows.dtype, copy=False
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -32,7 +32,7 @@ from skdp.reading._table import read_table
 
 __all__ = ["DPMaxAbsScaler"]
 
-_DATA_CHECKS = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
+_DATA_CHECKS: dict[str, Any] = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
 # How many standard deviations of their noise the entries of a column must stand out by: with 112
 # bins, three widths and a hundred columns, noise alone does so with a chance of a few per cent.
@@ -212,15 +212,15 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         skdp.exceptions.PrivacyWarning
             When `epsilon_` is above 10, or delta is at least one over the number of rows.
         """
-        X, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
+        rows, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
         size = n_columns * len(SIZE_EXPONENTS)
         release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=size)
         warn_of(release.weaknesses)
         plan = size_plan(n_columns, release.noise_multiplier)
         with self._counted([plan.mechanism], n=n_rows) as marks:
-            X, usable = read_usable_rows(self, X, **_DATA_CHECKS)
+            rows, usable = read_usable_rows(self, rows, **_DATA_CHECKS)
             streams = Streams(draw_seed(self.random_state), type(self).__name__)
-            counts = noisy_sizes(X, plan, streams.open("sizes", "noise"), usable=usable)
+            counts = noisy_sizes(rows, plan, streams.open("sizes", "noise"), usable=usable)
             # From here on, only noisy numbers: nothing below can cost privacy.
             scale, readable = _scales(counts, plan.noise_scale)
             replace_fitted(
@@ -248,12 +248,12 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         X_scaled : ndarray or CSR of shape (n_samples, n_features)
             Values within [-1, 1]; CSR where `X` was sparse.
         """
-        X = self._check_rows(X)
+        rows = self._check_rows(X)
         self._note_rows_passed()
-        if not sparse.issparse(X):
-            return _clipped(X, self.scale_)
+        if not sparse.issparse(rows):
+            return _clipped(rows, self.scale_)
         # Each of several entries for one place would be clipped by itself.
-        scaled = one_entry_a_place(X).copy()
+        scaled = one_entry_a_place(rows).copy()
         scaled.data = _clipped(scaled.data, self.scale_[scaled.indices])
         return scaled
 
@@ -270,12 +270,12 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         X_original : ndarray or CSR of shape (n_samples, n_features)
             Rows in the original units.
         """
-        X = self._check_rows(X)
-        if not sparse.issparse(X):
-            return (X * self.scale_).astype(X.dtype, copy=False)
-        original = X.copy()
+        rows = self._check_rows(X)
+        if not sparse.issparse(rows):
+            return (rows * self.scale_).astype(rows.dtype, copy=False)
+        original = rows.copy()
         values = original.data * self.scale_[original.indices]
-        original.data = values.astype(X.dtype, copy=False)
+        original.data = values.astype(rows.dtype, copy=False)
         return original
 
     def __sklearn_tags__(self) -> Any:
@@ -285,7 +285,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_rows(self, X: ArrayLike) -> Any:
+    def _check_rows(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
         check_is_fitted(self)
         finite = self.on_invalid == "raise"
         return read_table(self, X, reset=False, ensure_all_finite=finite, **_DATA_CHECKS)

@@ -32,7 +32,7 @@ from skdp.reading._table import read_table
 
 __all__ = ["DPStandardScaler"]
 
-_DATA_CHECKS = {"dtype": [np.float64, np.float32]}
+_DATA_CHECKS: dict[str, Any] = {"dtype": [np.float64, np.float32]}
 
 
 class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, BaseEstimator):
@@ -232,17 +232,17 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         skdp.exceptions.PrivacyWarning
             When `epsilon_` is above 10, or delta is at least one over the number of rows.
         """
-        X, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
+        rows, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
         lower, upper = resolve_bounds(self.bounds, n_columns, names.get("feature_names_in_"))
         release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=2 * n_columns)
         warn_of(release.weaknesses)
         plan = moment_plan(n_columns, release.noise_multiplier)
         # Whether arithmetic underflows may depend on a single row, so it stays silent.
         with self._counted([plan.mechanism], n=n_rows) as marks, np.errstate(all="ignore"):
-            X, usable = read_usable_rows(self, X, **_DATA_CHECKS)
+            rows, usable = read_usable_rows(self, rows, **_DATA_CHECKS)
             streams = Streams(draw_seed(self.random_state), type(self).__name__)
             noise = streams.open("moments", "noise")
-            sums, squares = noisy_moments(X, lower, upper, plan, noise, usable=usable)
+            sums, squares = noisy_moments(rows, lower, upper, plan, noise, usable=usable)
             # From here on, only noisy numbers: nothing below can cost privacy.
             mean, scale = _mean_and_scale(sums, squares, plan, n_rows)
             width = upper - lower
@@ -274,13 +274,13 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         X_scaled : ndarray of shape (n_samples, n_features)
             Rows in units of `scale_` from `mean_`.
         """
-        X = self._check_rows(X)
+        rows = self._check_rows(X)
         self._note_rows_passed()
         # In double precision, like the bounds, and in one array.
-        scaled = np.clip(X, self.lower_, self.upper_)
+        scaled = np.clip(rows, self.lower_, self.upper_)
         scaled -= self.mean_
         scaled /= self.scale_
-        return scaled.astype(X.dtype, copy=False)
+        return scaled.astype(rows.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Undo the scaling; what was clipped stays at its bound.
@@ -295,8 +295,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         X_original : ndarray of shape (n_samples, n_features)
             Rows in the units of the bounds.
         """
-        X = self._check_rows(X)
-        return (X * self.scale_ + self.mean_).astype(X.dtype, copy=False)
+        rows = self._check_rows(X)
+        return (rows * self.scale_ + self.mean_).astype(rows.dtype, copy=False)
 
     def _check_rows(self, X: ArrayLike) -> np.ndarray:
         check_is_fitted(self)

@@ -25,7 +25,7 @@ from skdp.reading._table import read_table
 
 __all__ = ["PiecewiseLinearFeatures"]
 
-_DATA_CHECKS = {
+_DATA_CHECKS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     # Missing values pass through, as in BoundedScaler: a constant may replace them after. Infinite
     # ones are beyond the last knot.
@@ -157,12 +157,12 @@ class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEst
             One feature a knot; columns without knots as they were.
         """
         check_is_fitted(self)
-        X = read_table(self, X, reset=False, **_DATA_CHECKS)
-        widths = [len(self.knots_.get(column, [0])) for column in range(X.shape[1])]
+        rows = read_table(self, X, reset=False, **_DATA_CHECKS)
+        widths = [len(self.knots_.get(column, [0])) for column in range(rows.shape[1])]
         ends = np.cumsum(widths)
-        features = np.empty((X.shape[0], ends[-1]), dtype=X.dtype)
+        features = np.empty((rows.shape[0], ends[-1]), dtype=rows.dtype)
         for column, (width, end) in enumerate(zip(widths, ends, strict=True)):
-            values = X[:, column]
+            values = rows[:, column]
             knots = self.knots_.get(column)
             features[:, end - width : end] = (
                 values[:, np.newaxis] if knots is None else _scaled_shares(values, knots)
@@ -260,7 +260,7 @@ def _position(key: Any, n_features: int, feature_names: np.ndarray | None) -> in
         if key not in feature_names:
             raise ValueError(f"knots names column {key!r}, which is not in X")
         return feature_names.tolist().index(key)
-    if not isinstance(key, Integral) or isinstance(key, bool) or not 0 <= key < n_features:
+    if not isinstance(key, Integral) or isinstance(key, bool) or not 0 <= int(key) < n_features:
         raise ValueError(
             f"a mapping in knots goes from column names, or positions from 0 to {n_features - 1}, "
             f"got {shown(key)}"

@@ -19,7 +19,7 @@ from skdp.reading._table import read_table
 
 __all__ = ["RowNormClipper"]
 
-_DATA_CHECKS = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
+_DATA_CHECKS: dict[str, Any] = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
 
 class RowNormClipper(
@@ -113,14 +113,16 @@ class RowNormClipper(
                 f"max_norm must be a finite number above 0, got {shown(self.max_norm)}"
             )
         if hasattr(self, "n_features_in_"):
-            X = read_table(self, X, reset=False, **_DATA_CHECKS)
+            rows = read_table(self, X, reset=False, **_DATA_CHECKS)
         else:
-            X, _ = read_rows(self, X, **_DATA_CHECKS)
+            rows, _ = read_rows(self, X, **_DATA_CHECKS)
         # Whether a square overflows may depend on a single row, so it stays silent.
         with np.errstate(all="ignore"):
-            return self._clip(X)
+            return self._clip(rows)
 
-    def _clip(self, X: Any) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
+    def _clip(
+        self, X: np.ndarray | sparse.csr_matrix | sparse.csr_array
+    ) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
         scale = _shrink_factors(X, float(self.max_norm))
         if not sparse.issparse(X):
             return (X * scale[:, np.newaxis]).astype(X.dtype, copy=False)
@@ -137,7 +139,9 @@ class RowNormClipper(
         return tags
 
 
-def _shrink_factors(X: np.ndarray | sparse.csr_matrix, max_norm: float) -> np.ndarray:
+def _shrink_factors(
+    X: np.ndarray | sparse.csr_matrix | sparse.csr_array, max_norm: float
+) -> np.ndarray:
     """One factor a row; entries near the largest double are measured at a smaller scale."""
     norms = rows_of(X).norms()
     scale = row_scale(norms, max_norm)

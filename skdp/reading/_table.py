@@ -63,7 +63,8 @@ def read_table(
 
 def _plain(X: Any, *, accept_sparse: bool) -> Any:
     """The same table without what scikit-learn would drop; `X` itself where there is no such."""
-    if sparse.issparse(X):
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
         return as_csr(X) if accept_sparse and X.ndim == 2 else X
     columns = list(_columns_of(X))
     if columns:

@@ -53,7 +53,8 @@ def after(step: Any, place: Place) -> Place:
 
 def n_columns(rows: Any) -> int | None:
     """How many columns made-up rows have; None for texts, which have none."""
-    shape = np.shape(rows) if isinstance(rows, list | tuple) else getattr(rows, "shape", ())
+    is_list = isinstance(rows, list | tuple)
+    shape: tuple[int, ...] = np.shape(rows) if is_list else getattr(rows, "shape", ())
     return int(shape[1]) if len(shape) == 2 else None
 
 
@@ -88,12 +89,19 @@ def _n_features_after(step: Any, n_features: int | None) -> int | None:
         widths = [_n_features_after(part, n_features) for _, part in step.transformer_list]
     elif is_a(step, "sklearn.compose.ColumnTransformer"):
         taken = [_width(columns) for _, _, columns in step.transformers]
-        rest = None if None in (n_features, *taken) else max(0, n_features - sum(taken))
+        in_all = _sum(taken)
+        rest = None if n_features is None or in_all is None else max(0, n_features - in_all)
         parts = [*(part for _, part, _ in step.transformers), step.remainder]
         widths = list(map(_n_features_after, parts, [*taken, rest]))
     else:
         return None
-    return None if None in widths else sum(widths)
+    return _sum(widths)
+
+
+def _sum(widths: list[int | None]) -> int | None:
+    """The sum of some numbers of columns; None where one of them is not known."""
+    known = [width for width in widths if width is not None]
+    return sum(known) if len(known) == len(widths) else None
 
 
 def _width(columns: Any) -> int | None:
