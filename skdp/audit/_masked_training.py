@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +28,7 @@ from skdp.mechanisms._noise import RandomSource, Streams
 
 __all__ = ["Table", "World", "number_from", "stack_rows"]
 
-_Rows = np.ndarray | sparse.csr_matrix
+_Rows: TypeAlias = np.ndarray | sparse.csr_matrix
 
 
 class Table(NamedTuple):

@@ -161,9 +161,9 @@ def _rounded(contribution: np.ndarray) -> np.ndarray:
 
 def _entries(piece: np.ndarray | sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     """Column and value of every stored entry."""
-    if sparse.issparse(piece):
-        return piece.indices, piece.data
-    return np.tile(np.arange(piece.shape[1]), piece.shape[0]), piece.ravel()
+    if isinstance(piece, np.ndarray):
+        return np.tile(np.arange(piece.shape[1]), piece.shape[0]), piece.ravel()
+    return piece.indices, piece.data
 
 
 def _size_bins(value: np.ndarray) -> np.ndarray:

@@ -87,7 +87,7 @@ def rows_of(
         Where `X` is CSR whose indices lie outside the table, or whose entries for one place add up
         to infinity in a row that is read.
     """
-    if not sparse.issparse(X):
+    if isinstance(X, np.ndarray):
         return DenseRows(X, last_column=last_column, usable=usable)
     one_each = one_entry_a_place(X)
     if usable is not None:

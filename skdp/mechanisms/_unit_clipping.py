@@ -202,7 +202,7 @@ def _logits(piece, coef: np.ndarray) -> np.ndarray:
 
 def _squares(sums: np.ndarray | sparse.csr_matrix) -> np.ndarray:
     """Squared norm of each row."""
-    if sparse.issparse(sums):
-        row_of_entry = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
-        return np.bincount(row_of_entry, weights=sums.data**2, minlength=sums.shape[0])
-    return np.einsum("ij,ij->i", sums, sums)
+    if isinstance(sums, np.ndarray):
+        return np.einsum("ij,ij->i", sums, sums)
+    row_of_entry = np.repeat(np.arange(sums.shape[0]), np.diff(sums.indptr))
+    return np.bincount(row_of_entry, weights=sums.data**2, minlength=sums.shape[0])

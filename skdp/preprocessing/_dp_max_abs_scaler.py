@@ -250,7 +250,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         """
         rows = self._check_rows(X)
         self._note_rows_passed()
-        if not sparse.issparse(rows):
+        if isinstance(rows, np.ndarray):
             return _clipped(rows, self.scale_)
         # Each of several entries for one place would be clipped by itself.
         scaled = one_entry_a_place(rows).copy()
@@ -271,7 +271,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
             Rows in the original units.
         """
         rows = self._check_rows(X)
-        if not sparse.issparse(rows):
+        if isinstance(rows, np.ndarray):
             return (rows * self.scale_).astype(rows.dtype, copy=False)
         original = rows.copy()
         values = original.data * self.scale_[original.indices]

@@ -124,7 +124,7 @@ class RowNormClipper(
         self, X: np.ndarray | sparse.csr_matrix | sparse.csr_array
     ) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
         scale = _shrink_factors(X, float(self.max_norm))
-        if not sparse.issparse(X):
+        if isinstance(X, np.ndarray):
             return (X * scale[:, np.newaxis]).astype(X.dtype, copy=False)
         clipped = X.copy()
         factors = np.repeat(scale, np.diff(clipped.indptr))
