@@ -130,6 +130,8 @@ class PrivacyBudget:
     8
     """
 
+    __module__ = "skdp"
+
     # What is entered in it is no part of the estimators that carry it.
     _holds_no_parts = True
     # What this object saw last: the ledger itself where it is in memory.
@@ -149,9 +151,8 @@ class PrivacyBudget:
         if not (unit_name is None or isinstance(unit_name, str)):
             raise ValueError(f"unit_name must be a text or None; got {shown(unit_name)}")
         check_path(path)
-        self._begin(
-            Ledger(make_filter(epsilon, delta), unit, secrets.token_hex(8), unit_name), path
-        )
+        ledger = Ledger(make_filter(epsilon, delta), unit, secrets.token_hex(8), unit_name)
+        self._begin(ledger, path)
 
     @property
     def epsilon(self) -> float:

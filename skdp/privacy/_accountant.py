@@ -69,6 +69,8 @@ class PrivacyCost:
     'pld'
     """
 
+    __module__ = "skdp.privacy"
+
     epsilon: float
     delta: float
     method: str

@@ -46,6 +46,8 @@ class SubsampledGaussian:
     SubsampledGaussian(noise_multiplier=2.0, sample_rate=0.08, n_steps=375)
     """
 
+    __module__ = "skdp.privacy"
+
     noise_multiplier: float
     sample_rate: float
     n_steps: int
@@ -70,6 +72,8 @@ class Gaussian:
     >>> Gaussian(noise_multiplier=5)
     Gaussian(noise_multiplier=5.0)
     """
+
+    __module__ = "skdp.privacy"
 
     noise_multiplier: float
 
@@ -110,6 +114,8 @@ class GroupedGaussian:
     >>> print(f"{one:.2f} {two:.2f}")
     3.67 8.30
     """
+
+    __module__ = "skdp.privacy"
 
     noise_multiplier: float
     sample_rate: float

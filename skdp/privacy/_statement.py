@@ -47,6 +47,8 @@ class Gap:
     'StandardScaler'
     """
 
+    __module__ = "skdp.privacy"
+
     name: str
     reason: str
     instead: str
@@ -80,6 +82,8 @@ class NoisyPart:
     >>> print(part.n_fits, f"{part.epsilon(1e-5):.2f}")
     1 0.93
     """
+
+    __module__ = "skdp.privacy"
 
     name: str
     fits: tuple[tuple[Mechanism, ...], ...]
@@ -171,6 +175,8 @@ class PrivacyStatement:
     >>> print(str(statement).splitlines()[0])
     Privacy statement for a model: epsilon 3.68 at delta 1e-05, for every single row.
     """
+
+    __module__ = "skdp.privacy"
 
     subject: str
     mechanisms: tuple[Mechanism, ...]

@@ -58,8 +58,27 @@ def test_a_stored_model_still_states_what_it_cost(model_and_copy):
     assert copy[-1].epsilon_ == model[-1].epsilon_
 
 
-def test_a_reader_is_asked_to_trust_types_of_skdp_alone(model_and_copy):
+def test_a_reader_is_asked_to_trust_public_types_of_skdp_alone(model_and_copy):
     """Anything else in the file would be a reason not to open it."""
     *_, unknown = model_and_copy
     assert unknown
-    assert all(name.startswith("skdp.") for name in unknown)
+    assert all(name.startswith("skdp.") and "._" not in name for name in unknown)
+
+
+def test_a_model_needs_no_private_object_to_predict(model_and_copy):
+    """Arrays, numbers and text do: what a file names is all that a reader has to look at."""
+    X, model, copy, unknown = model_and_copy
+    features, classifier = model[:-1].transform(X), copy[-1]
+    for name, value in list(vars(classifier).items()):
+        if type(value).__module__.startswith("skdp"):
+            delattr(classifier, name)
+    np.testing.assert_array_equal(classifier.predict(features), model.predict(X))
+    mechanisms = {f"skdp.privacy.{type(one).__name__}" for one in model[-1].mechanisms_}
+    steps = {f"{type(one).__module__}.{type(one).__name__}" for one in steps_of(model)}
+    assert set(unknown) == {name for name in mechanisms | steps if name.startswith("skdp.")}
+
+
+def steps_of(pipeline):
+    """The steps of a pipeline and of those inside it."""
+    for _, step in pipeline.steps:
+        yield from steps_of(step) if hasattr(step, "steps") else [step]
