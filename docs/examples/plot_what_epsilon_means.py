@@ -3,18 +3,18 @@ What epsilon means
 ==================
 
 Epsilon bounds what anyone can learn about one person from a trained model. This page says how much
-that is in three ways that need no formula: how well an attacker can guess whether you took part,
+that is in three ways that need no formula: how well an adversary can guess whether you took part,
 how a suspicion changes, and how the same training looks at another delta.
 """
 
 # %%
-# The attacker's choice
-# ---------------------
+# The adversary's choice
+# ----------------------
 #
-# Think of an attacker who knows every row but yours, sees everything that was released, knows how
-# it was made, and wants to tell whether your row was in the data. He raises an alarm or he does
-# not. A cautious one seldom raises a false alarm and misses you often; a bold one misses you
-# seldom and is often wrong. The trade-off curve shows the best that any attacker can do against
+# Think of an adversary who knows every row but yours, sees everything that was released, knows how
+# it was made, and wants to tell whether your row was in the data. They raise an alarm or
+# do not. A cautious one seldom raises a false alarm and misses you often; a bold one misses you
+# seldom and is often wrong. The trade-off curve shows the best that any adversary can do against
 # the given training. It is computed from the noise, the sampling rate and the number of steps, and
 # holds whatever the data are. Guessing at random is the dotted diagonal.
 
@@ -39,7 +39,7 @@ plt.show()
 # -------------
 #
 # On even odds, you in or you out by the toss of a coin, guessing is right half the time. The
-# membership advantage says how much better the best attacker does.
+# membership advantage says how much better the best adversary does.
 
 print(f"{'epsilon':>7} {'noise multiplier':>17} {'right guesses, at most':>23}")
 for epsilon, training in trainings.items():
@@ -54,7 +54,7 @@ for epsilon, training in trainings.items():
 # A suspicion before and after
 # ----------------------------
 #
-# An attacker who already suspects with some probability that you took part may hold a different
+# An adversary who already suspects with some probability that you took part may hold a different
 # opinion after seeing the model. Epsilon bounds the change: the odds move by a factor of at most
 # exp(epsilon) either way, apart from rare outcomes; delta bounds how much these can matter.
 

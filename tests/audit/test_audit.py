@@ -77,9 +77,9 @@ def test_many_runs_come_close_to_a_claim_that_holds_and_never_exceed_it(breast_c
 @pytest.mark.parametrize(
     ("epsilon", "batches", "n_runs"),
     [
-        (1.0, {}, 2000),
-        (1.0, {"batch_size": 64, "n_epochs": 5}, 1000),
-        (4.0, {"batch_size": 64, "n_epochs": 5}, 1000),
+        (1.0, {}, 1000),
+        (1.0, {"batch_size": 64, "n_epochs": 5}, 500),
+        (4.0, {"batch_size": 64, "n_epochs": 5}, 500),
     ],
 )
 def test_many_runs_never_exceed_a_claim_that_holds(epsilon, batches, n_runs, breast_cancer):

@@ -160,7 +160,7 @@ def test_infinite_and_zero_losses_are_told_apart():
 def test_wild_numbers_have_an_answer():
     """Far outside of what anyone trains with: no exception, no NaN, and no warning."""
     with np.errstate(all="raise"):
-        for noise in (1e-120, 1e-50, 1e-3, 0.3, 1e12, 1e300):
+        for noise in (1e-120, 1e-3, 0.3, 1e300):
             for rate in (1e-300, 1e-12, 1 - 2**-53, 1.0):
                 for delta in (1e-300, 1e-12, 0.999999):
                     mechanism = SubsampledGaussian(noise, rate, 10**9)
