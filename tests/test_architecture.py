@@ -93,6 +93,7 @@ def test_every_module_says_what_it_is_and_what_it_offers(path):
     assert all(hasattr(module, name) for name in module.__all__)
 
 
+@pytest.mark.slow
 def test_importing_skdp_brings_nothing_optional():
     """No more than scikit-learn itself brings: an import works without the extras, and is quick."""
     optional = ["matplotlib", "pandas", "rich", "dp_accounting", "hypothesis"]

@@ -12,6 +12,7 @@ import skdp
 MODULES = sorted(module.name for module in pkgutil.walk_packages(skdp.__path__, "skdp."))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_print_what_they_say(name):
     """A reader may copy any of them."""
@@ -21,6 +22,7 @@ def test_examples_print_what_they_say(name):
     assert failed == 0
 
 
+@pytest.mark.slow
 def test_examples_of_classes_print_what_they_say():
     """Those of methods too: a class that names its public place is passed over above."""
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)

@@ -52,6 +52,7 @@ def test_the_tutorial_prints_the_textbooks_figures_beside_the_true_ones():
     assert steps["noise 2"] == ["654", "332"]
 
 
+@pytest.mark.slow
 def test_the_quickstart_runs_without_optional_packages_and_reports_what_it_cost():
     """The README's first command installs no extra. A private model here beats guessing by far."""
     printed = output_of("plot_quickstart.py", without=["pandas", "matplotlib"])
@@ -82,6 +83,7 @@ def test_the_noise_or_steps_page_finds_what_its_rule_says():
     assert correlation["noise of the whole run"] < -0.8
 
 
+@pytest.mark.slow
 def test_the_additive_model_beats_the_linear_one_even_without_privacy():
     """What the page is for: curves on public knots cost nothing, and lines miss the valleys."""
     printed = output_of("plot_additive_model.py", without=["pandas"])

@@ -41,6 +41,7 @@ def divide_noise(monkeypatch):
     return divide_by
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 @pytest.mark.parametrize("batches", [{}, {"batch_size": 64, "n_epochs": 5}])
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -95,6 +96,7 @@ def test_many_runs_never_exceed_a_claim_that_holds(epsilon, batches, n_runs, bre
     assert 0.0 <= audit.epsilon_lower <= audit.epsilon_claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", [{}, {"batch_size": 64, "n_epochs": 5}])
 def test_many_runs_find_a_quarter_of_the_noise(batches, breast_cancer, divide_noise):
     """And say so, with full and with sampled batches.
@@ -132,6 +134,7 @@ def test_one_run_finds_an_eighth_of_the_noise_where_there_are_many_columns(divid
     assert audit.n_correct == audit.n_guesses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 @pytest.mark.parametrize("method", ["one_run", "many_runs"])
 @pytest.mark.parametrize("data", ["two_classes", "three_classes"])
@@ -157,6 +160,7 @@ def test_text_labels_and_declared_classes_can_be_audited(two_classes):
         assert audit.epsilon_lower <= audit.epsilon_claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["one_run", "many_runs"])
 def test_the_claim_is_that_of_a_fit(method, two_classes):
     """Same rows, same plan: canaries replace rows, so nothing public changes."""
@@ -186,6 +190,7 @@ def test_the_estimator_the_data_and_the_global_state_stay_as_they_were(method, t
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["one_run", "many_runs"])
 def test_an_integer_repeats_an_audit_and_none_does_not(method, two_classes):
     """Every run of an audit has noise of its own.

@@ -155,6 +155,7 @@ def test_curves_tell_more_than_epsilon_and_delta():
     assert by_curve > 1.4 * epsilon_of_guesses(500, 100, 90, 1e-5, 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "claim",
     [

@@ -121,6 +121,7 @@ sampled_steps = st.builds(SubsampledGaussian, noises, st.floats(0.001, 1.0), st.
 plans = st.lists(st.one_of(full_batches, sampled_steps), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60, database=None)
 @given(st.sampled_from([0.3, 1.0, 5.0]), st.lists(plans, min_size=1, max_size=10))
 def test_no_sequence_of_reservations_exceeds_the_budget(epsilon, wanted):

@@ -13,10 +13,11 @@ from skdp.privacy import trade_off_curve
 
 @pytest.fixture
 def pyplot():
-    """Draws to memory, and leaves no figure open."""
+    """Draws to memory; finds no figure open, and leaves none."""
     matplotlib.use("agg")
     from matplotlib import pyplot
 
+    pyplot.close("all")
     yield pyplot
     pyplot.close("all")
 
@@ -52,6 +53,7 @@ def test_the_lines_are_the_claim_and_the_attack(audit, pyplot):
     assert display.ax_.get_xlabel() == "False alarm rate"
 
 
+@pytest.mark.slow
 def test_it_draws_where_it_is_told(audit, pyplot):
     """Axes that are passed are used, by each way in."""
     _, ax = pyplot.subplots()
@@ -60,6 +62,7 @@ def test_it_draws_where_it_is_told(audit, pyplot):
     assert len(pyplot.get_fignums()) == 1
 
 
+@pytest.mark.slow
 def test_from_estimator_audits_and_draws(two_classes, pyplot):
     """Arguments of the audit pass through."""
     estimator = DPSGDClassifier(epsilon=2.0, batch_size=20, n_epochs=2)

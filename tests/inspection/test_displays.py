@@ -43,10 +43,11 @@ CLOSE = {"rtol": 1e-12}
 
 @pytest.fixture
 def pyplot():
-    """Draws to memory, and leaves no figure open."""
+    """Draws to memory; finds no figure open, and leaves none."""
     matplotlib.use("agg")
     from matplotlib import pyplot
 
+    pyplot.close("all")
     yield pyplot
     pyplot.close("all")
 
@@ -103,6 +104,7 @@ def draw_accuracy(data, **options):
 EVERY = [draw_budget, draw_profile, draw_trade_off, draw_path, draw_accuracy]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", EVERY)
 def test_a_display_draws_where_it_is_told_and_again_elsewhere(draw, two_classes, pyplot):
     """By the way in and by `plot`; without axes, on a figure of its own."""
@@ -119,6 +121,7 @@ def test_a_display_draws_where_it_is_told_and_again_elsewhere(draw, two_classes,
     assert len(pyplot.get_fignums()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", EVERY)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_axis_and_line_is_explained_and_no_text_is_cut_off(draw, size, two_classes, pyplot):
@@ -141,6 +144,7 @@ def test_every_axis_and_line_is_explained_and_no_text_is_cut_off(draw, size, two
         assert box.y1 <= page.y1 + 1, text.get_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", EVERY)
 @pytest.mark.parametrize("size", SIZES)
 def test_no_curve_runs_through_the_legend(draw, size, two_classes, pyplot):
@@ -197,6 +201,7 @@ def test_an_empty_dict_has_nothing_to_draw(pyplot):
 # Budget curves
 
 
+@pytest.mark.slow
 def test_budget_curves_are_what_get_epsilon_says(pyplot):
     """At every number of steps drawn, and the dashed ones what the textbook says."""
     display = BudgetCurveDisplay.from_noise_multipliers(
@@ -221,6 +226,7 @@ def test_budget_curves_are_what_get_epsilon_says(pyplot):
     assert display.crossings_ == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before", [(), (Gaussian(8.0), Gaussian(12.0))], ids=["alone", "after counts"]
 )
@@ -244,6 +250,7 @@ def test_a_dot_marks_the_last_step_within_the_budget(before, steps, pyplot):
     assert list(display.budget_line_.get_ydata()) == [4.0, 4.0]
 
 
+@pytest.mark.slow
 def test_the_textbooks_number_of_steps_is_where_its_curve_meets_the_budget(pyplot):
     """It bounds nothing, and shows by how much it errs."""
     display = draw_budget(None)
@@ -264,6 +271,7 @@ def test_a_run_whose_first_step_is_too_costly_says_so(pyplot):
     assert "noise 0.5 (no step fits)" in texts
 
 
+@pytest.mark.slow
 def test_runs_without_noise_have_no_curve_and_no_estimate(pyplot):
     """Infinity cannot be drawn."""
     display = BudgetCurveDisplay.from_noise_multipliers(
@@ -282,6 +290,7 @@ def test_the_curve_of_a_fit_passes_through_what_it_cost(two_classes, pyplot):
     assert display.n_steps_within_budget["DPSGDClassifier"] == fitted.n_steps_
 
 
+@pytest.mark.slow
 def test_an_axis_ends_where_it_is_told_and_the_textbook_can_be_left_out(pyplot):
     """Crossings beyond the end are counted, not drawn."""
     display = draw_budget(None, max_steps=300, textbook=False)
@@ -292,6 +301,7 @@ def test_an_axis_ends_where_it_is_told_and_the_textbook_can_be_left_out(pyplot):
     assert display.n_steps_within_budget["noise 4"] > 300
 
 
+@pytest.mark.slow
 def test_the_textbook_knows_no_groups(pyplot):
     """Its formula is for one row a person."""
     display = BudgetCurveDisplay.from_mechanisms(GroupedGaussian(4.0, 0.1, 20, 3))

@@ -122,6 +122,7 @@ def test_callbacks_are_not_part_of_the_model(data):
     np.testing.assert_array_equal(again.predict_proba(data[0]), model.predict_proba(data[0]))
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_search_counts_epochs_inside(data, capsys):
     """In two processes; every fit has its bar."""
     search = GridSearchCV(model_with(n_epochs=10), {"alpha": [0.0, 0.1]}, cv=2, n_jobs=2)

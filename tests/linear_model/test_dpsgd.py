@@ -404,6 +404,7 @@ def test_a_batch_larger_than_the_data_is_a_full_batch(two_classes):
     assert (model.batch_size_, model.sample_rate_) == (200, 1.0)
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_training_says_where(two_classes):
     """n_steps_ is what was taken, n_iter_ follows, and the path has as many iterates."""
     X, y = two_classes
@@ -428,6 +429,7 @@ def test_without_noise_the_clip_fraction_is_the_share_of_clipped_rows(two_classe
     assert model.epsilon_ == math.inf
 
 
+@pytest.mark.slow
 def test_the_clip_fraction_has_the_noise_that_its_docstring_says():
     """7.05 s / (sqrt(T) B): 300 fits of zero rows know it to 4 %, and 20 % is five of those."""
     X, y = np.zeros((100, 2)), np.arange(100) % 2

@@ -20,6 +20,7 @@ def plan_of(n_rows=800, n_features=20, n_classes=2, **params):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 10])
 @pytest.mark.parametrize("batch_size", [1, 64, "n"])
 @pytest.mark.parametrize("n_epochs", [1, 30])
@@ -161,6 +162,7 @@ def test_the_default_delta_is_below_one_over_the_rows(n_rows, delta):
     assert plan_of(n_rows).delta == delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "words"),
     [

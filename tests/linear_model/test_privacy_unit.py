@@ -84,6 +84,7 @@ def test_every_number_of_the_plan_counts_units(people):
     assert textbook.n_steps_ == np.ceil(30 * 1000 / 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"noise_multiplier": 4.0}, {"delta": 0.01}])
 def test_nothing_public_tells_how_many_rows_there_are(people, params):
     """One person with a thousand more rows: same plan, same warnings."""

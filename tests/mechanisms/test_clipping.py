@@ -140,6 +140,7 @@ ADVERSARIAL_ROWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ADVERSARIAL_ROWS.values(), ids=ADVERSARIAL_ROWS)
 @pytest.mark.parametrize("threshold", [1e-100, 3e-24, 1e-15, 1.0, 1e10])
 @pytest.mark.parametrize("n_outputs", [1, 3])

@@ -59,6 +59,7 @@ def open_door(X, targets, plan, *, loss=None, sampling=None, noise=None, fit_int
     )
 
 
+@pytest.mark.slow
 def test_without_rows_every_coordinate_is_noise_of_the_planned_size():
     """All-zero rows and no intercept leave noise alone: weights, and the count beside them.
 

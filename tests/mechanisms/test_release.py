@@ -118,6 +118,7 @@ def test_noise_is_rounded_by_itself(n_parts):
     assert added == {n_parts * per_part}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [SeededSource(1), Replayed(1), SystemSource()])
 def test_the_noise_is_normal_of_the_asked_size(source):
     """Kolmogorov-Smirnov and the variance of 300,000 draws, false alarm 1e-6 each."""
@@ -131,6 +132,7 @@ def test_the_noise_is_normal_of_the_asked_size(source):
         assert abs(draws[lag:] @ draws[:-lag]) / math.sqrt(draws.size) < 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [SeededSource, Replayed])
 def test_sums_on_either_side_of_a_grid_point_have_the_same_cells(source):
     """The attack: tell two sums apart by which values occur. One cell each at a wide noise.

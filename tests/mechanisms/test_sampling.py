@@ -36,6 +36,7 @@ def assert_frequency(events, probability):
     assert abs(events.mean() - probability) <= 5 * spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.99, 1.0])
 @pytest.mark.parametrize("source", [SeededSource(3), SystemSource()], ids=["seeded", "system"])
 def test_every_row_is_drawn_with_the_sample_rate(rate, source):
@@ -65,6 +66,7 @@ def test_consecutive_steps_are_independent(rate):
     assert_frequency(now[:, -1] & following[:, 0], rate**2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.99])
 def test_steps_on_both_sides_of_a_block_boundary_are_independent(rate, monkeypatch):
     """Blocks are an economy of the code; no row may notice them."""

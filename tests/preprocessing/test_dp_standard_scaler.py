@@ -40,6 +40,7 @@ def test_with_much_data_it_is_the_standard_scaler(rng):
     np.testing.assert_allclose(scaled.std(axis=0), 1.0, rtol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [-0.8, 0.0, 0.5])
 def test_means_and_variances_have_the_noise_of_the_docstring_and_no_bias(mean):
     """Both over 1,500 seeds: normal of the stated size; Kolmogorov-Smirnov, false alarm 1e-6.

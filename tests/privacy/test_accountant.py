@@ -136,6 +136,7 @@ def test_many_steps_of_tiny_noise():
 # -- What must always hold -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @property_test
 @given(noises, rates, steps, deltas)
 def test_every_question_has_an_answer(noise, rate, n_steps, delta):
@@ -164,6 +165,7 @@ def test_epsilon_is_monotone(noise, rate, n_steps, delta, factor):
     )
 
 
+@pytest.mark.slow
 @property_test
 @given(powers_of_ten(-1, 4), rates, powers_of_ten(0, 5).map(int), deltas)
 def test_delta_inverts_epsilon(noise, rate, n_steps, delta):
@@ -178,6 +180,7 @@ def test_delta_inverts_epsilon(noise, rate, n_steps, delta):
         assert get_delta(mechanism, epsilon / 1.001) >= 0.998 * delta
 
 
+@pytest.mark.slow
 @property_test
 @given(powers_of_ten(-1, 3), rates, st.integers(1, 400), st.integers(2, 9), deltas)
 def test_a_mix_of_nearly_equal_parts_costs_what_equal_parts_cost(noise, rate, n_steps, k, delta):
@@ -191,6 +194,7 @@ def test_a_mix_of_nearly_equal_parts_costs_what_equal_parts_cost(noise, rate, n_
     assert together <= 1.001 * get_epsilon(nudged, 0.999 * delta) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @property_test
 @given(powers_of_ten(-0.5, 2), powers_of_ten(-4, -0.3), powers_of_ten(0, 4).map(int), deltas)
 def test_renyi_is_never_below(noise, rate, n_steps, delta):
@@ -221,6 +225,7 @@ def exact_renyi(noise, rate, order, n_steps):
         return n_steps * mpmath.log(mpmath.quad(integrand, knots)) / (a - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "rate"), [(0.8, 0.01), (2.0, 0.3), (10.0, 0.05)])
 def test_renyi_divergence_is_exact_for_whole_orders_and_a_bound_between(noise, rate):
     """Against the integral of the ratio's power with 40 digits."""

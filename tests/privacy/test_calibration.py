@@ -36,6 +36,7 @@ def test_noise_is_calibrated_within_a_thousandth(epsilon, batch_size, n_epochs):
     assert 0.999 * epsilon <= spent <= epsilon
 
 
+@pytest.mark.slow
 @property_test
 @given(powers_of_ten(-2, 3), powers_of_ten(-12, -0.5), powers_of_ten(-6, 0), powers_of_ten(0, 6))
 def test_noise_is_calibrated_everywhere(epsilon, delta, rate, n_steps):
@@ -82,6 +83,7 @@ def test_just_above_that_noise_exists():
     assert 0.99 <= spent <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 4.0, 30.0])
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 40.0])
 def test_one_step_more_would_exceed_the_budget(epsilon, noise):
@@ -120,6 +122,7 @@ def counted_up(epsilon, cost):
     return n_steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alongside", ALONGSIDE.values(), ids=ALONGSIDE)
 @pytest.mark.parametrize(("noise", "rate"), [(2.0, 0.1), (4.0, 1.0)])
 def test_steps_share_the_budget_with_what_runs_alongside(noise, rate, alongside):
@@ -185,6 +188,7 @@ def test_wrong_numbers_are_named_for_steps_too():
         calibrate_n_steps(1, 1e-5, -1, 0.1)
 
 
+@pytest.mark.slow
 def test_steps_that_delta_alone_pays_for_are_refused():
     """Noise of 0.001 hides nothing; only the chance never to be drawn would."""
     for rate in (1e-5, 1e-6):
@@ -192,6 +196,7 @@ def test_steps_that_delta_alone_pays_for_are_refused():
             calibrate_n_steps(1.0, 1e-3, 1e-3, rate)
 
 
+@pytest.mark.slow
 def test_extreme_budgets_are_calibrated_or_refused_without_a_bare_error():
     """The first guess stays within the range of numbers."""
     for epsilon, delta, rate, n_steps in [(1e-200, 1e-300, 1.0, 1), (1e200, 1e-5, 1e-3, 10**5)]:

@@ -36,6 +36,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["remove", "add"])
 @pytest.mark.parametrize(("noise", "rate", "n_steps", "delta"), POINTS)
 def test_epsilon_is_bracketed(oracles, side, noise, rate, n_steps, delta):
@@ -104,6 +105,7 @@ def test_a_large_group_has_an_answer():
 ROWS = json.loads((Path(__file__).parent / "vectors" / "dp_accounting.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["remove", "add"])
 def test_agrees_with_dp_accounting(oracles, side):
     """Stored values of an independent accountant (see make_oracle_values.py), 90 points.
@@ -168,6 +170,7 @@ def test_wild_numbers_have_an_answer():
                     assert 0 <= get_delta(mechanism, 3.0) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_delta_and_epsilon_of_a_mixed_composition_invert_each_other(seed):
     """Full-batch releases beside sampled steps, at epsilons from small to far out of reach.

@@ -178,6 +178,7 @@ def test_what_is_admitted_costs_at_most_the_budget_by_the_exact_accountant(epsil
         assert get_epsilon(admitted, delta) <= epsilon
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60, database=None)
 @given(powers_of_ten(-1, 1.3), powers_of_ten(-9, -3), st.lists(mechanisms(), max_size=4))
 def test_what_remains_is_admitted_and_hardly_more_is(epsilon, delta, before):
@@ -221,6 +222,7 @@ def worst_delta(oracles, epsilon, mu_limit, admits, part, rate):
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (1.0, 1e-5), (4.0, 1e-5)])
 @pytest.mark.parametrize("part", [0.2, 0.5])
 @pytest.mark.parametrize("rate", [1e-3, 0.03, 0.3])
@@ -237,6 +239,7 @@ def test_changing_the_way_by_what_was_seen_gains_nothing_beyond_delta(
     assert worst_delta(oracles, epsilon, limit, admits, part, rate) <= delta
 
 
+@pytest.mark.slow
 def test_ways_that_own_all_of_delta_each_would_not_hold_together(oracles):
     """So the shares are needed: the same adversary then gets more than delta."""
     epsilon, delta = 4.0, 1e-5

@@ -37,6 +37,7 @@ def exact_delta_of_one_step(side, noise, rate, group_size, epsilon):
     return float(ndtr(low / noise)) - math.exp(epsilon) * mixture_below
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["remove", "add"])
 @pytest.mark.parametrize("group_size", [2, 5])
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def test_the_trade_off_of_a_gaussian_is_its_formula(noise):
     np.testing.assert_allclose(betas, truth, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -80,6 +81,7 @@ def test_the_trade_off_of_one_step_is_the_envelope_of_both_directions(mechanism)
     np.testing.assert_allclose(trade_off_curve(mechanism, ALPHAS), envelope, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_trade_off_curve_is_a_trade_off_curve():
     """It falls, is convex and never above 1 - alpha, as Dong et al. (2019) define it."""
     betas = trade_off_curve(SubsampledGaussian(1.0, 0.05, 200), ALPHAS)
@@ -110,6 +112,7 @@ def test_advantage_and_epsilon_fit_together():
     assert membership_advantage(Gaussian(0)) == 1.0
 
 
+@pytest.mark.slow
 def test_the_trade_off_at_tiny_false_alarms_is_not_above_the_truth():
     """Losses of thousands leave no miss rate even at the smallest double."""
     weak = SubsampledGaussian(0.1, 250 / 60000, 14400)

@@ -59,6 +59,7 @@ def test_every_kind_of_row_is_used():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", rows_of("(PRV )?eps UPPER"), ids=str)
 def test_prv_upper_bounds_contain_their_slack(row):
     """A tight figure is below such a bound, by at most twice the error of 0.01 it adds."""

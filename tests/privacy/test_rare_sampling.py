@@ -103,6 +103,7 @@ def even_only(monkeypatch):
     monkeypatch.setattr(pld, "suits_geometric", lambda steps: False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 def test_the_truth_agrees_with_more_digits(oracles, side):
     """The integral with mpmath, for one point of each direction."""
@@ -124,6 +125,7 @@ def test_the_truth_agrees_with_more_digits(oracles, side):
     assert ours == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(("noise", "rate", "delta"), POINTS)
 def test_two_steps_are_bracketed(oracles, side, noise, rate, delta):
@@ -156,6 +158,7 @@ def test_the_check_notices_the_even_lattice(oracles, side, even_only):
         check_two_steps(oracles, side, noise, rate, delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("fraction", [0.02, 0.3, 0.9])
 def test_unlike_steps_are_convolved(side, fraction):
@@ -170,6 +173,7 @@ def test_unlike_steps_are_convolved(side, fraction):
     assert truth <= composed.delta(epsilon) <= 1.001 * truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 37, 1000])
 def test_both_masses_are_kept(side, n_steps):
@@ -184,6 +188,7 @@ def test_both_masses_are_kept(side, n_steps):
     assert side == "add" or min(total, other) >= 1 - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(
     ("noise", "rate", "n_steps", "delta", "group_size"),
@@ -220,6 +225,7 @@ def test_a_short_run_costs_no_more_than_a_long_one():
         assert np.all(np.diff(costs) >= -1e-3 * np.array(costs[1:])), (noise, rate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_steps", [1000, 30_000, 798_913])
 @pytest.mark.parametrize(("noise", "rate"), LONG)
 def test_epsilon_of_a_long_run_falls_with_delta(noise, rate, n_steps):
@@ -229,6 +235,7 @@ def test_epsilon_of_a_long_run_falls_with_delta(noise, rate, n_steps):
     assert np.all(np.diff(costs) <= 1e-3 * np.array(costs[1:]))
 
 
+@pytest.mark.slow
 def test_rounding_does_not_cost_more_than_the_geometric_lattice(monkeypatch):
     """At the smallest deltas the allowance for a transform's rounding exceeded delta's share."""
     point = 0.4911, 1.734e-8, 798_913

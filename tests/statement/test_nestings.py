@@ -195,6 +195,7 @@ def examples(monkeypatch):
             yield model, record.behind(model)
 
 
+@pytest.mark.slow
 def test_no_finite_figure_is_below_what_was_recorded(monkeypatch):
     """Whatever was fitted before, fitted again, shared, frozen, changed or replaced."""
     finite, infinite = 0, 0
@@ -211,6 +212,7 @@ def test_no_finite_figure_is_below_what_was_recorded(monkeypatch):
     assert infinite >= 10
 
 
+@pytest.mark.slow
 def test_what_was_fitted_anew_is_stated_exactly(monkeypatch):
     """Of unfitted parts alone the figure is that of the record: tight, not only safe."""
     exact = 0
@@ -227,6 +229,7 @@ def test_what_was_fitted_anew_is_stated_exactly(monkeypatch):
     assert exact >= 20
 
 
+@pytest.mark.slow
 def test_an_attached_budget_misses_no_fit(monkeypatch):
     """As many entries as fits, at what they released."""
     counted = 0

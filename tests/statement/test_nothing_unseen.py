@@ -158,6 +158,7 @@ def test_a_step_that_is_not_the_one_of_the_fit_leaves_no_promise(data, again):
     assert epsilon(pickle.loads(pickle.dumps(model))) == math.inf
 
 
+@pytest.mark.slow
 def test_scalers_fitted_by_worker_processes_are_recognised(data):
     """They come back pickled, and the classifier behind knows their marks."""
     parts = [(name, DPMaxAbsScaler(1.0), [column]) for column, name in enumerate("ab")]

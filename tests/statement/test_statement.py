@@ -698,6 +698,7 @@ def test_a_threshold_is_free_where_it_is_given_and_not_covered_where_it_is_tuned
 # Fits that nobody kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -846,7 +847,7 @@ def test_a_statement_reads_no_row_and_changes_nothing(data):
 
 
 @pytest.mark.parametrize("form", ["default", "pandas"])
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_table_of_mixed_columns_is_covered_in_every_form_of_output(rng, form, n_jobs):
     """As people write it; fits leave other attributes behind for frames and worker processes."""
     pandas = pytest.importorskip("pandas")

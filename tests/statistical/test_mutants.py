@@ -565,6 +565,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant", MUTANTS, ids=lambda mutant: f"{mutant.plant.__name__}-{mutant.claim.__name__}"
 )

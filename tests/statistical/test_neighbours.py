@@ -29,6 +29,7 @@ from skdp.mechanisms._noise import Streams
 from skdp.mechanisms._release import NoisyReleases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("params", PARAMETERS.values(), ids=PARAMETERS)
@@ -42,6 +43,7 @@ def test_one_row_moves_sums_within_their_sensitivity_and_nothing_else(params, ro
             assert_equal_to_everyone(first, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ["a budget", "a budget and small batches", "a low threshold"])
@@ -61,6 +63,7 @@ def test_a_persons_rows_move_sums_by_as_many_sensitivities(name, n_classes, cont
         assert max(parts) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("params", PARAMETERS.values(), ids=PARAMETERS)

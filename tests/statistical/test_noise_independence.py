@@ -190,6 +190,7 @@ def test_sampling_does_not_change_the_noise(batch_size):
     np.testing.assert_allclose(noise, full, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_number_of_drawn_rows_tells_nothing_about_the_noise():
     """Every drawn row adds 1 to the intercept's sum, so that sum and noise can be told apart."""
     n_rows, n_steps, rate = 200, 20_000, 0.3

@@ -24,6 +24,7 @@ def fit_of(name, X, container):
     return lambda: type(SCALERS[name])(**SCALERS[name].get_params()).fit(container(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[7], [3, 7, 11]], ids=["one row", "a person's rows"])
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize(
