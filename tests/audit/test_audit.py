@@ -55,22 +55,22 @@ def test_one_run_never_exceeds_a_claim_that_holds(epsilon, batches, seed, breast
 
 @pytest.mark.slow
 def test_many_runs_come_close_to_a_claim_that_holds_and_never_exceed_it(breast_cancer):
-    """At epsilon 4, at least 60 % of the claim with 4,000 runs a side.
+    """At epsilon 4, at least 45 % of the claim with 2,000 runs a side.
 
-    Exceeding the claim is a false alarm of at most 1e-6. So is missing 60 %: the best attack on
-    this claim is right with a chance of 0.676, and 5,135 right guesses of 8,000, which reach
-    60 %, are 6.6 standard deviations below the mean.
+    Exceeding the claim is a false alarm of at most 1e-6. So is missing 45 %: the best attack on
+    this claim is right with a chance of 0.676, and 2,510 right guesses of 4,000, which reach
+    45 %, are 6.5 standard deviations below the mean.
     """
     audit = audit_privacy(
         DPSGDClassifier(epsilon=4.0),
         *breast_cancer,
         method="many_runs",
-        n_runs=4000,
+        n_runs=2000,
         confidence=SURE,
         random_state=0,
     )
     assert audit.budget_used > 0.99
-    assert 0.6 * audit.epsilon_claimed <= audit.epsilon_lower <= audit.epsilon_claimed
+    assert 0.45 * audit.epsilon_claimed <= audit.epsilon_lower <= audit.epsilon_claimed
     assert 0.0 < audit.epsilon_lower_unassuming <= audit.epsilon_lower
 
 
@@ -78,9 +78,9 @@ def test_many_runs_come_close_to_a_claim_that_holds_and_never_exceed_it(breast_c
 @pytest.mark.parametrize(
     ("epsilon", "batches", "n_runs"),
     [
-        (1.0, {}, 1000),
-        (1.0, {"batch_size": 64, "n_epochs": 5}, 500),
-        (4.0, {"batch_size": 64, "n_epochs": 5}, 500),
+        (1.0, {}, 600),
+        (1.0, {"batch_size": 64, "n_epochs": 5}, 300),
+        (4.0, {"batch_size": 64, "n_epochs": 5}, 300),
     ],
 )
 def test_many_runs_never_exceed_a_claim_that_holds(epsilon, batches, n_runs, breast_cancer):

@@ -399,7 +399,7 @@ def test_a_fit_gives_a_finite_model_or_a_documented_error_before_anything_is_spe
     """Shapes, dtypes, containers, labels and parameters; nothing else, and no value in a text."""
     outcomes = Counter()
 
-    @settings(SAME_EXAMPLES, max_examples=1000)
+    @settings(SAME_EXAMPLES, max_examples=500)
     @given(tables(), LABELS, CLASSES, parameters())
     def fit(table, labels, classes, params):
         X, n_rows = table

@@ -141,7 +141,7 @@ def test_steps_share_the_budget_with_what_runs_alongside(noise, rate, alongside)
 
 
 @pytest.mark.slow
-@property_test
+@settings(property_test, max_examples=15)
 @given(powers_of_ten(-1, 1.5), powers_of_ten(-8, -3), powers_of_ten(-3, 0), st.integers(1, 3000))
 def test_steps_invert_noise(epsilon, delta, rate, n_steps):
     """Noise that was found for n steps lets at least n of them be taken at the same budget."""

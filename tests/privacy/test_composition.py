@@ -164,7 +164,7 @@ def test_wild_numbers_have_an_answer():
     with np.errstate(all="raise"):
         for noise in (1e-120, 1e-3, 0.3, 1e300):
             for rate in (1e-300, 1e-12, 1 - 2**-53, 1.0):
-                for delta in (1e-300, 1e-12, 0.999999):
+                for delta in (1e-300, 0.999999):
                     mechanism = SubsampledGaussian(noise, rate, 10**9)
                     assert get_epsilon(mechanism, delta) >= 0
                     assert 0 <= get_delta(mechanism, 3.0) <= 1

@@ -139,7 +139,7 @@ def test_two_steps_are_bracketed_at_random_points(oracles, side):
     """The same integral, away from the points that were chosen by hand."""
     rng = np.random.default_rng(11)
     checked = 0
-    while checked < 12:
+    while checked < 6:
         noise, rate = rng.uniform(0.2, 0.6), 10 ** rng.uniform(-8, -5.3)
         delta = 2 * rate * 10 ** -rng.uniform(0.01, 0.4)
         if delta_of_two(side, (noise, rate), (noise, rate), 0.0) > 1.01 * delta:
@@ -220,18 +220,18 @@ def test_agrees_with_the_even_lattice(
 def test_a_short_run_costs_no_more_than_a_long_one():
     """Also where one lattice takes over from the other."""
     for noise, rate in LONG:
-        runs = [int(n) for n in np.geomspace(1000, 10**6, 5)]
+        runs = [int(n) for n in np.geomspace(1000, 10**6, 4)]
         costs = [get_epsilon(SubsampledGaussian(noise, rate, n), 1e-12) for n in runs]
         assert np.all(np.diff(costs) >= -1e-3 * np.array(costs[1:])), (noise, rate)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_steps", [1000, 30_000, 798_913])
+@pytest.mark.parametrize("n_steps", [1000, 798_913])
 @pytest.mark.parametrize(("noise", "rate"), LONG)
 def test_epsilon_of_a_long_run_falls_with_delta(noise, rate, n_steps):
     """Within the stated 0.1 %, also where another lattice answers for the larger delta."""
     mechanism = SubsampledGaussian(noise, rate, n_steps)
-    costs = [get_epsilon(mechanism, delta) for delta in (1e-12, 1.3e-12, 3e-12, 1e-11, 1e-10)]
+    costs = [get_epsilon(mechanism, delta) for delta in (1e-12, 1.3e-12, 1e-10)]
     assert np.all(np.diff(costs) <= 1e-3 * np.array(costs[1:]))
 
 
@@ -261,7 +261,7 @@ def test_a_whole_curve_is_read_off_one_lattice():
     noise, rate, _ = POINTS[0]
     mechanism = SubsampledGaussian(noise, rate, 2)
     pld._geometric_loss.cache_clear()
-    epsilons = rate * np.linspace(2.0, 6.0, 8)
+    epsilons = rate * np.linspace(2.0, 6.0, 4)
     deltas = privacy_profile(mechanism, epsilons)
     assert pld._geometric_loss.cache_info().misses <= 2
     truth = [delta_of_two("remove", (noise, rate), (noise, rate), e) for e in epsilons]
