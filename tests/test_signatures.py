@@ -1,4 +1,4 @@
-"""Signatures are what help and editors show first: they are short, and in words that users write."""
+"""Signatures are what help and editors show first: short, and in words that users write."""
 
 import inspect
 
