@@ -37,12 +37,12 @@ _Result = TypeVar("_Result")
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
-    """scikit-learn's decorator of `fit`, which checks the parameters, with its type."""
+    """Decorate `fit` as scikit-learn does, which checks the parameters, and keep its type."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 class CallbackSupport:
-    """scikit-learn's support of callbacks, imported when there are any; nothing before 1.9.
+    """Support of callbacks: scikit-learn's, imported when there are any; nothing before 1.9.
 
     Its module also brings a progress bar and, where it is installed, the package that draws it.
     """

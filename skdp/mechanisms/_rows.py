@@ -8,7 +8,7 @@ that was read for its logit is still in the cache for its gradient.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -262,13 +262,7 @@ def _cut_up(rows: DenseRows | SparseRows, batch: np.ndarray) -> Pieces:
         yield selection, rows.take(selection)
 
 
-@overload
-def every_row(rows: DenseRows) -> Iterator[tuple[slice, np.ndarray]]: ...
-@overload
-def every_row(rows: SparseRows) -> Iterator[tuple[slice, sparse.csr_matrix]]: ...
-def every_row(
-    rows: DenseRows | SparseRows,
-) -> Iterator[tuple[slice, np.ndarray | sparse.csr_matrix]]:
+def every_row(rows: DenseRows | SparseRows) -> Iterator[tuple[slice, Any]]:
     """View the whole table piece by piece, without gathering anything."""
     for start in range(0, rows.shape[0], rows.rows_per_piece):
         stop = min(start + rows.rows_per_piece, rows.shape[0])
