@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skdp._estimator import (
     BUDGET,
@@ -60,7 +60,7 @@ from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.mechanisms._rows import in_row_order, rows_of
 from skdp.mechanisms._units import Units
 from skdp.privacy import Gaussian, SubsampledGaussian
-from skdp.reading._column import check_same_rows, other_order, read_column
+from skdp.reading._column import check_one_each, check_same_rows, numbers, other_order, read_column
 from skdp.reading._table import read_table
 
 __all__ = ["DPSGDClassifier"]
@@ -405,7 +405,7 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
             check_same_rows(privacy_unit, "privacy_unit", X=X, y=y)
             in_other_order = other_order(y, X)
             rows, shape, names = public_columns(self, X, **_DATA_CHECKS)
-            check_consistent_length(rows, y)
+            check_one_each(y, "y", rows)
             # Labels are read before the fit is entered only where they say which there are.
             labels = self._read_labels(y) if self.classes is None else None
             label_set = labels[0] if labels else declared_labels(self.classes)
@@ -579,10 +579,12 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
             Where the labels cannot be those that the model knows; none of them is shown.
         """
         check_is_fitted(self)
+        warn_of(other_order(y, X), UserWarning)
         labels, missing = read_column(y, "y")
         if missing is not None or not same_kind(self.classes_, labels):
             raise ValueError("y has missing labels, or labels of another kind than classes_")
-        return super().score(X, labels, sample_weight)
+        weights = None if sample_weight is None else numbers(sample_weight, "sample_weight")
+        return super().score(X, labels, weights)
 
     @available_if(_path_is_stored)
     def staged_predict(self, X: ArrayLike) -> Iterator[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skdp._sklearn import validate_without_leaks
-from skdp.reading._column import read_column
+from skdp.reading._column import are_whole_objects, read_column
 
 __all__ = ["declared_labels", "encode_labels", "read_labels", "same_kind"]
 
@@ -83,12 +83,14 @@ def encode_labels(
         Where y holds no class labels, or the label set is no set of two or more of y's kind.
     """
     present = y if without is None else y[~without]
-    kind = _kind_of(present, "y")
+    # A fraction is one more label outside `classes`.
+    kind = _kind_of(present, "y", takes_fractions=classes is not None and drops_others)
     label_set = np.unique(present) if classes is None else declared_labels(classes)
-    if classes is not None and not same_kind(label_set, present):
+    declared = _kind_of(label_set, "classes")
+    if declared != kind:
         raise ValueError(
-            f"classes holds {_kind_of(label_set, 'classes')} but y holds {kind}: name the labels "
-            "as they stand in y" + _REENCODING
+            f"classes holds {declared} but y holds {kind}: name the labels as they stand in y"
+            + _REENCODING
         )
     if len(label_set) < 2:
         raise ValueError(
@@ -150,12 +152,12 @@ def same_kind(one: np.ndarray, other: np.ndarray) -> bool:
     return _kind_of(one, "classes") == _kind_of(other, "y")
 
 
-def _kind_of(labels: np.ndarray, name: str) -> str:
+def _kind_of(labels: np.ndarray, name: str, *, takes_fractions: bool = False) -> str:
     """Numbers or text; anything else is not a label."""
-    if labels.dtype.kind in "biu":
+    if labels.dtype.kind in "biu" or are_whole_objects(labels):
         return "numbers"
     if labels.dtype.kind == "f":
-        if not np.array_equal(labels, np.floor(labels)):
+        if not (takes_fractions or np.array_equal(labels, np.floor(labels))):
             raise ValueError(
                 f"Unknown label type: {name} holds fractions, which are no class labels; bin them "
                 "into classes first, or use a regressor"

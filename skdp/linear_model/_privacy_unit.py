@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skdp.mechanisms._units import Units
-from skdp.reading._column import read_column
+from skdp.reading._ids import read_ids
 
 __all__ = ["unit_name_of", "units_of"]
 
@@ -39,7 +39,7 @@ def units_of(
     ValueError
         Where it is no such array, or an entry is missing.
     """
-    ids, missing = read_column(privacy_unit, "privacy_unit")
+    ids, missing = read_ids(privacy_unit, "privacy_unit", drops_others=drops_missing)
     if ids.ndim != 1 or len(ids) != n_rows:
         raise ValueError(
             "privacy_unit must be a one-dimensional array with one entry for every row of X: the "
@@ -54,17 +54,6 @@ def units_of(
                 'row without one an id of its own, or leave such rows out by on_invalid="drop"; '
                 "one id for all of them would make one unit of many people"
             )
-    whole = ids.dtype.kind in "biu" or (ids.dtype.kind == "f" and _are_whole(ids))
-    text = ids.dtype.kind in "US" or (
-        ids.dtype.kind == "O" and all(isinstance(name, str) for name in ids)
-    )
-    if ids.dtype.kind == "O" and not text:
-        whole = all(isinstance(name, (int, np.integer)) for name in ids)
-    if not (whole or text):
-        raise ValueError(
-            "privacy_unit must hold integers or text, all of one kind; number the units first, "
-            "for example with numpy.unique(ids, return_inverse=True)"
-        )
     _, codes = np.unique(ids, return_inverse=True)
     return Units(codes), has_id
 
@@ -73,8 +62,3 @@ def unit_name_of(privacy_unit: Any) -> str | None:
     """The name of a column of ids, which says what a unit is; None where it has none."""
     name = getattr(privacy_unit, "name", None)
     return name if isinstance(name, str) and name else None
-
-
-def _are_whole(ids: np.ndarray) -> bool:
-    """Whether floats are finite and without fraction; too large ones may stand for several ids."""
-    return bool(np.all(np.abs(ids) < 2.0**53) and np.array_equal(ids, np.floor(ids)))

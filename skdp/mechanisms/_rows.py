@@ -186,11 +186,15 @@ class DenseRows:
         return piece
 
     def adjacent(self, start: int, stop: int) -> np.ndarray:
-        """Rows start to stop in float64; a view where they are stored so."""
+        """Rows start to stop in float64; a view where they are stored so that one will do."""
         piece = _in_double(self._X[start:stop])
+        if min(piece.strides) <= 0 or piece.itemsize not in piece.strides:
+            # NumPy itself multiplies such views, and adds up in another order than with a copy.
+            piece = np.ascontiguousarray(piece)
         if self._usable is None:
             return piece
-        return self._read(piece.copy(), slice(start, stop))
+        # In the same layout, in which products of the other rows are the same to the last bit.
+        return self._read(piece.copy(order="K"), slice(start, stop))
 
     def norms(self) -> np.ndarray:
         """L2 norm of every row; infinite only where it exceeds the largest double."""

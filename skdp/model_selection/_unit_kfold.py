@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 
 from skdp._estimator import splitting_by_units, warn_of
 from skdp.exceptions import shown
-from skdp.reading._column import check_same_rows, read_column
+from skdp.reading._column import check_one_each, check_same_rows
+from skdp.reading._ids import read_ids
 
 __all__ = ["UnitKFold"]
 
@@ -123,6 +124,8 @@ class UnitKFold(BaseCrossValidator):
             warn_of([_GROUPS_ALONE])
         ids, name = (privacy_unit, "privacy_unit") if groups is None else (groups, "groups")
         check_same_rows(ids, name, X=X)
+        if ids is not None:
+            check_one_each(ids, name, X)
         with splitting_by_units():
             yield from super().split(X, y, ids)
 
@@ -148,10 +151,12 @@ class UnitKFold(BaseCrossValidator):
     ) -> Iterator[np.ndarray]:
         if groups is None:
             raise ValueError(
-                "UnitKFold needs groups=, the unit of each row: pass privacy_unit's ids"
+                "UnitKFold needs groups=, the unit of each row: pass privacy_unit's ids. Where "
+                "nothing takes groups, sklearn.set_config(enable_metadata_routing=True) hands "
+                "privacy_unit on"
             )
-        groups = _read_ids(groups, "groups")
-        units = np.unique(groups if self.units is None else _read_ids(self.units, "units"))
+        groups = _one_for_each_row(groups, "groups")
+        units = np.unique(groups if self.units is None else _one_for_each_row(self.units, "units"))
         if (units.dtype.kind in "biuf") != (groups.dtype.kind in "biuf"):
             raise ValueError("groups and units= must both hold integers, or both text")
         if not isinstance(self.n_splits, (int, np.integer)) or not 2 <= self.n_splits <= len(units):
@@ -185,8 +190,8 @@ def _routing_is_on() -> bool:
     return bool(get_config()["enable_metadata_routing"])
 
 
-def _read_ids(ids: Any, name: str) -> np.ndarray:
-    column, missing = read_column(ids, name)
+def _one_for_each_row(ids: Any, name: str) -> np.ndarray:
+    column, missing = read_ids(ids, name)
     if missing is not None or column.ndim != 1:
         raise ValueError(
             f"{name} must hold integers or text, all of one kind and none missing: one for each "

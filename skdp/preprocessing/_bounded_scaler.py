@@ -14,7 +14,7 @@ from skdp._sklearn import fit_context
 from skdp.exceptions import shown
 from skdp.preprocessing._bounds import resolve_bounds
 from skdp.reading._column import numbers
-from skdp.reading._table import read_table
+from skdp.reading._table import labels_of_columns, read_table
 
 __all__ = ["BoundedScaler"]
 
@@ -114,7 +114,10 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         """
         _, names = read_rows(self, X, **_DATA_CHECKS)
         lower, upper = resolve_bounds(
-            self.bounds, names["n_features_in_"], names.get("feature_names_in_")
+            self.bounds,
+            names["n_features_in_"],
+            names.get("feature_names_in_"),
+            labels_of_columns(X),
         )
         feature_range = _checked_range(self.feature_range)
         replace_fitted(self, names, lower_=lower, upper_=upper, feature_range_=feature_range)

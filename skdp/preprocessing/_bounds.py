@@ -12,7 +12,10 @@ __all__ = ["resolve_bounds"]
 
 
 def resolve_bounds(
-    bounds: Any, n_features: int, feature_names: np.ndarray | None
+    bounds: Any,
+    n_features: int,
+    feature_names: np.ndarray | None,
+    labels: list[Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Turn `bounds` into one low and one high number a column.
 
@@ -26,6 +29,8 @@ def resolve_bounds(
         Number of columns.
     feature_names : ndarray of shape (n_features,) or None
         Names of the columns; a mapping needs them.
+    labels : list or None, default=None
+        What a data frame calls its columns, text or not.
 
     Returns
     -------
@@ -47,8 +52,8 @@ def resolve_bounds(
         low, high = _from_mapping(bounds, feature_names)
     else:
         low, high = _pair(bounds, "bounds")
-    low = _per_column(low, "low in bounds", n_features, feature_names)
-    high = _per_column(high, "high in bounds", n_features, feature_names)
+    low = _per_column(low, "low in bounds", n_features, labels)
+    high = _per_column(high, "high in bounds", n_features, labels)
     with np.errstate(over="ignore"):
         usable = np.isfinite(low) & np.isfinite(high) & (low < high) & np.isfinite(high - low)
     if not usable.all():
@@ -104,26 +109,25 @@ def _pair(value: Any, name: str) -> tuple[Any, Any]:
     )
 
 
-def _per_column(
-    value: Any, name: str, n_features: int, feature_names: np.ndarray | None
-) -> np.ndarray:
+def _per_column(value: Any, name: str, n_features: int, labels: list[Any] | None) -> np.ndarray:
     ends = numbers(value, name)
     if ends.shape not in ((), (n_features,)):
         raise ValueError(
             f"{name} must be one number, or one a column ({n_features}); got shape {ends.shape}"
         )
     if ends.shape and index_of(value) is not None:
-        ends = ends[_order_by_name(list(index_of(value)), name, feature_names)]
+        ends = ends[_order_by_name(list(index_of(value)), name, labels)]
     return np.broadcast_to(ends, (n_features,)).copy()
 
 
-def _order_by_name(labels: list[Any], name: str, feature_names: np.ndarray | None) -> np.ndarray:
+def _order_by_name(ours: list[Any], name: str, labels: list[Any] | None) -> np.ndarray:
     """Where each column's number stands among numbers that carry labels."""
-    if labels == list(range(len(labels))):
-        return np.arange(len(labels))
-    if feature_names is not None and sorted(map(str, labels)) == sorted(feature_names):
-        places = {str(label): place for place, label in enumerate(labels)}
-        return np.array([places[column] for column in feature_names])
+    places = {label: place for place, label in enumerate(ours)}
+    if labels is not None and len(places) == len(ours) and places.keys() == set(labels):
+        return np.array([places[label] for label in labels])
+    if ours == list(range(len(ours))):
+        # Numbered as pandas numbers what has no labels.
+        return np.arange(len(ours))
     raise ValueError(
         f"{name} carries labels that are not the names of the columns: pass a DataFrame with these "
         "columns, or, where the numbers are in the order of the columns, their values alone, as "

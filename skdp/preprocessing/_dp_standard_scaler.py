@@ -28,7 +28,7 @@ from skdp.mechanisms._sum_plan import SumPlan
 from skdp.preprocessing._bounds import resolve_bounds
 from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
-from skdp.reading._table import read_table
+from skdp.reading._table import labels_of_columns, read_table
 
 __all__ = ["DPStandardScaler"]
 
@@ -233,7 +233,9 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
             When `epsilon_` is above 10, or delta is at least one over the number of rows.
         """
         rows, (n_rows, n_columns), names = public_columns(self, X, **_DATA_CHECKS)
-        lower, upper = resolve_bounds(self.bounds, n_columns, names.get("feature_names_in_"))
+        lower, upper = resolve_bounds(
+            self.bounds, n_columns, names.get("feature_names_in_"), labels_of_columns(X)
+        )
         release = plan_one_release(self.epsilon, self.delta, n_rows=n_rows, size=2 * n_columns)
         warn_of(release.weaknesses)
         plan = moment_plan(n_columns, release.noise_multiplier)

@@ -21,7 +21,7 @@ from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
 from skdp._sklearn import fit_context
 from skdp.exceptions import shown
 from skdp.reading._column import numbers
-from skdp.reading._table import read_table
+from skdp.reading._table import labels_of_columns, read_table
 
 __all__ = ["PiecewiseLinearFeatures"]
 
@@ -135,9 +135,7 @@ class PiecewiseLinearFeatures(TransformerMixin, ParametersWithoutValues, BaseEst
             Where `knots` cannot be used, or a feature would get the name of another one.
         """
         _, names = read_rows(self, X, **_DATA_CHECKS)
-        knots = _knots_by_position(
-            self.knots, names["n_features_in_"], names.get("feature_names_in_")
-        )
+        knots = _knots_by_position(self.knots, names["n_features_in_"], labels_of_columns(X))
         if "feature_names_in_" in names:
             _check_unique(_feature_names(names["feature_names_in_"], knots))
         replace_fitted(self, names, knots_=knots)
@@ -236,30 +234,31 @@ def _short(knot: float) -> str:
 
 
 def _knots_by_position(
-    knots: Any, n_features: int, feature_names: np.ndarray | None
+    knots: Any, n_features: int, labels: list[Any] | None
 ) -> dict[int, np.ndarray]:
     if not isinstance(knots, Mapping):
         same = _checked_knots(knots, "knots")
         return {column: same.copy() for column in range(n_features)}
     by_position: dict[int, np.ndarray] = {}
     for key, value in knots.items():
-        column = _position(key, n_features, feature_names)
+        column = _position(key, n_features, labels)
         if column in by_position:
             raise ValueError(f"knots names column {column} twice, once by {shown(key)}")
         by_position[column] = _checked_knots(value, f"knots[{shown(key)}]")
     return dict(sorted(by_position.items()))
 
 
-def _position(key: Any, n_features: int, feature_names: np.ndarray | None) -> int:
-    if isinstance(key, str):
-        if feature_names is None:
+def _position(key: Any, n_features: int, labels: list[Any] | None) -> int:
+    are_numbers = labels is not None and all(isinstance(one, Integral) for one in labels)
+    if isinstance(key, str) or are_numbers:
+        if labels is None or (are_numbers and isinstance(key, str)):
             raise ValueError(
                 f"knots names column {key!r}, which needs columns named by text: pass a DataFrame "
                 "with such names, or a mapping from positions"
             )
-        if key not in feature_names:
-            raise ValueError(f"knots names column {key!r}, which is not in X")
-        return feature_names.tolist().index(key)
+        if key not in labels:
+            raise ValueError(f"knots names column {shown(key)}, which is not in X")
+        return labels.index(key)
     if not isinstance(key, Integral) or isinstance(key, bool) or not 0 <= int(key) < n_features:
         raise ValueError(
             f"a mapping in knots goes from column names, or positions from 0 to {n_features - 1}, "

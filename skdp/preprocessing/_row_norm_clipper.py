@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
+from skdp._estimator import ON_INVALID, ParametersWithoutValues, read_rows, replace_fitted
 from skdp._sklearn import Interval, fit_context
 from skdp.exceptions import shown
 from skdp.mechanisms._clipping import row_scale
-from skdp.mechanisms._rows import rows_of
+from skdp.mechanisms._rows import rows_of, usable_rows
 from skdp.reading._table import read_table
 
 __all__ = ["RowNormClipper"]
@@ -40,6 +40,10 @@ class RowNormClipper(
     max_norm : float, default=1.0
         Largest L2 norm of a row. Choose it from what is known without the data; after
         `BoundedScaler`, `sqrt(n_features)` is never exceeded.
+    on_invalid : {"raise", "drop"}, default="raise"
+        What becomes of rows with missing or infinite values. "raise" refuses the table, which tells
+        that there is one. "drop" leaves them as they are, for a private estimator with the same
+        setting to leave out.
 
     Attributes
     ----------
@@ -63,6 +67,7 @@ class RowNormClipper(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_norm": [Interval(Real, 0, None, closed="neither")],
+        "on_invalid": ON_INVALID,
     }
 
     # Where it is imported from: what is stored of a clipper names no place that may change.
@@ -71,8 +76,9 @@ class RowNormClipper(
     n_features_in_: int
     feature_names_in_: np.ndarray
 
-    def __init__(self, max_norm: float = 1.0):
+    def __init__(self, max_norm: float = 1.0, *, on_invalid: Literal["raise", "drop"] = "raise"):
         self.max_norm = max_norm
+        self.on_invalid = on_invalid
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -81,7 +87,7 @@ class RowNormClipper(
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            Rows; their values are checked for being finite numbers, and not used.
+            Rows; their values are checked as `on_invalid` says, and not used.
         y : None
             Ignored.
 
@@ -90,7 +96,7 @@ class RowNormClipper(
         self : RowNormClipper
             The transformer.
         """
-        _, names = read_rows(self, X, **_DATA_CHECKS)
+        _, names = read_rows(self, X, **self._data_checks())
         replace_fitted(self, names)
         return self
 
@@ -100,12 +106,13 @@ class RowNormClipper(
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            Finite rows; not modified.
+            Rows; not modified.
 
         Returns
         -------
         X_clipped : ndarray or CSR of shape (n_samples, n_features)
-            Rows of norm `max_norm` at most, to rounding; CSR where `X` was sparse.
+            Rows of norm `max_norm` at most, to rounding; CSR where `X` was sparse. Rows that
+            are left as they are may hold NaN.
         """
         # `fit` checks it too, but is not needed.
         if not (isinstance(self.max_norm, Real) and 0.0 < self.max_norm < np.inf):
@@ -113,12 +120,15 @@ class RowNormClipper(
                 f"max_norm must be a finite number above 0, got {shown(self.max_norm)}"
             )
         if hasattr(self, "n_features_in_"):
-            rows = read_table(self, X, reset=False, **_DATA_CHECKS)
+            rows = read_table(self, X, reset=False, **self._data_checks())
         else:
-            rows, _ = read_rows(self, X, **_DATA_CHECKS)
+            rows, _ = read_rows(self, X, **self._data_checks())
         # Whether a square overflows may depend on a single row, so it stays silent.
         with np.errstate(all="ignore"):
             return self._clip(rows)
+
+    def _data_checks(self) -> dict[str, Any]:
+        return {**_DATA_CHECKS, "ensure_all_finite": self.on_invalid != "drop"}
 
     def _clip(
         self, X: np.ndarray | sparse.csr_matrix | sparse.csr_array
@@ -134,6 +144,7 @@ class RowNormClipper(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.on_invalid == "drop"
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -143,7 +154,7 @@ def _shrink_factors(
     X: np.ndarray | sparse.csr_matrix | sparse.csr_array, max_norm: float
 ) -> np.ndarray:
     """One factor a row; entries near the largest double are measured at a smaller scale."""
-    norms = rows_of(X).norms()
+    norms = rows_of(X, usable=usable_rows(X)).norms()
     scale = row_scale(norms, max_norm)
     beyond = np.isinf(norms)
     if beyond.any():

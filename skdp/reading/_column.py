@@ -6,10 +6,14 @@ No message shows a value or a number of rows: both may be private.
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils import check_consistent_length
 
-from skdp.reading._kinds import is_missing, kinds_of
+from skdp.reading._kinds import as_double, is_missing, kinds_of
 
 __all__ = [
+    "are_whole_objects",
+    "check_one_each",
     "check_same_rows",
     "index_of",
     "numbers",
@@ -66,6 +70,11 @@ def read_column(values: Any, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     return column.reshape(shape), missing
 
 
+def are_whole_objects(column: np.ndarray) -> bool:
+    """Whether a column holds whole numbers as objects, of which some have more than 64 bits."""
+    return column.dtype == object and kinds_of(column.tolist()) == {"whole"}
+
+
 def numbers(value: Any, name: str) -> np.ndarray:
     """Read public numbers; what hides some of them, or is no number, is refused.
 
@@ -93,7 +102,10 @@ def numbers(value: Any, name: str) -> np.ndarray:
     if elements.dtype == object:
         kinds = kinds_of(elements.ravel().tolist())
     if "date" in kinds:
-        raise ValueError(_no_dates(name))
+        raise ValueError(
+            f"{name} holds dates or durations: convert them to numbers first, such as the number "
+            "of days since a public day"
+        )
     if not kinds <= {"whole", "real"}:
         raise ValueError(f"{name} must be numbers, without text or gaps")
     try:
@@ -109,7 +121,25 @@ _KIND_OF_ARRAY = dict.fromkeys("biu", "whole") | {"f": "real"} | dict.fromkeys("
 def index_of(container: Any) -> Any:
     """The labels of a container's rows, as pandas has them; None for others."""
     index = getattr(container, "index", None)
+    if hasattr(container, "indexes") and hasattr(container, "dims"):
+        # An array with labelled dimensions, as those of xarray.
+        index = container.indexes.get(container.dims[0]) if container.dims else None
     return index if hasattr(index, "equals") else None
+
+
+def check_one_each(column: Any, name: str, X: Any) -> None:
+    """Refuse a column that has not one entry for each row of a table, by its shape alone."""
+    if getattr(column, "shape", None) == () or sparse.issparse(column):
+        raise ValueError(
+            f"{name} must be a one-dimensional array with one entry for every row of X; of a "
+            f"sparse table pass {name}.toarray().ravel()"
+        )
+    check_consistent_length(X, column)
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Whether two indices hold the same labels in one order, whatever their types are called."""
+    return one.equals(other) or (len(one) == len(other) and list(one) == list(other))
 
 
 def check_same_rows(ids: Any, name: str, **beside: Any) -> None:
@@ -130,7 +160,7 @@ def check_same_rows(ids: Any, name: str, **beside: Any) -> None:
     index = index_of(ids)
     for other, container in beside.items():
         its_index = index_of(container)
-        if index is not None and its_index is not None and not index.equals(its_index):
+        if index is not None and its_index is not None and not _are_alike(index, its_index):
             raise ValueError(
                 f"{name} and {other} have different indices, and rows are matched by position: put "
                 f"the ids in the order of the rows, as with ids.loc[{other}.index], or, where they "
@@ -141,9 +171,9 @@ def check_same_rows(ids: Any, name: str, **beside: Any) -> None:
 def other_order(y: Any, X: Any) -> list[str]:
     """What to warn of where labels and rows have the same index in different orders."""
     one, other = index_of(y), index_of(X)
-    if one is None or other is None or len(one) != len(other) or one.equals(other):
+    if one is None or other is None or _are_alike(one, other):
         return []
-    if set(one) != set(other):
+    if len(one) != len(other) or set(one) != set(other):
         return []
     return [
         "X and y have the same index labels in different orders, and rows are matched by position: "
@@ -169,7 +199,8 @@ def without_namespace(values: Any, name: str) -> Any:
 
 def _elements(values: Any) -> np.ndarray:
     """An array in which each element still has the kind that it had."""
-    values = without_namespace(values, "the values")
+    if not hasattr(values, "to_pylist"):
+        values = without_namespace(values, "the values")
     if isinstance(values, np.ndarray):
         # Not a subclass, whose operations may be others.
         array = np.asarray(values)
@@ -180,11 +211,23 @@ def _elements(values: Any) -> np.ndarray:
         except (TypeError, ValueError):
             return np.empty((0, 0, 0))
     try:
-        array = np.asarray(values)
+        array = np.asarray(_as_listed(values))
     except (TypeError, ValueError):
         # Its message may show how many there are.
         return np.empty((0, 0, 0))
     return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def _as_listed(values: Any) -> Any:
+    """Objects, where a column that has gaps would become doubles, in which large ids are one."""
+    kind = getattr(values, "dtype", getattr(values, "type", None))
+    if kind is None or isinstance(kind, np.dtype):
+        return values
+    # The same method by the names of pandas, polars and Arrow.
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(values, name):
+            return np.fromiter(getattr(values, name)(), dtype=object)
+    return values
 
 
 def _missing(column: np.ndarray) -> np.ndarray | None:
@@ -203,6 +246,11 @@ def _of_one_kind(
     kinds = kinds_of(present.tolist())
     if "date" in kinds:
         raise ValueError(_no_dates(name))
+    if "interval" in kinds:
+        raise ValueError(
+            f"{name} holds intervals: give each a number or a name first, as pandas.cut does with "
+            "labels=, or take .cat.codes"
+        )
     if len(kinds) > 1 and kinds != {"whole", "real"}:
         raise ValueError(
             f"{name} holds several kinds of values, such as numbers and text: convert it to one "
@@ -213,7 +261,11 @@ def _of_one_kind(
         column[missing] = present[0]
     if not len(present) or "other" in kinds or (keeps_objects and kinds == {"text"}):
         return column
-    return np.array(column.tolist())
+    if "real" in kinds:
+        return np.array([as_double(element) for element in column])
+    listed = np.array(column.tolist())
+    # Whole numbers beyond 64 bits stay as they are; as doubles several of them would be one.
+    return column if kinds == {"whole"} and listed.dtype.kind not in "biu" else listed
 
 
 def _no_dates(name: str) -> str:

@@ -16,13 +16,19 @@ from sklearn.base import BaseEstimator
 from skdp._sklearn import validate_without_leaks
 from skdp.mechanisms._csr import as_csr
 from skdp.reading._column import without_namespace
-from skdp.reading._kinds import is_missing, kinds_of
+from skdp.reading._kinds import as_double, is_missing, kinds_of
 
-__all__ = ["read_table"]
+__all__ = ["labels_of_columns", "read_table"]
 
-# How pandas, polars and Arrow write such kinds of columns.
-_TEMPORAL = re.compile(r"(datetime|timestamp|date|time|duration|period)", re.IGNORECASE)
-_TEXT = re.compile(r"(str|string|large_string|utf8|binary|categorical|enum)\b", re.IGNORECASE)
+# How pandas, polars and Arrow write kinds of columns. Of objects and categories, what they hold
+# is looked at; what is in none of these lists is refused.
+_TEMPORAL = re.compile(r"(datetime|timestamp|date|time|duration|period|month_day)", re.IGNORECASE)
+_TEXT = re.compile(r"(str\b|string|large_string|utf8|categorical|enum)", re.IGNORECASE)
+_NUMBERS = re.compile(
+    r"(u?int\d|float|double|half|bool|decimal|complex|null|sparse)", re.IGNORECASE
+)
+# Arrow's categories: the kind of their values.
+_DICTIONARY = re.compile(r"dictionary<values=([^,]+)")
 
 
 def read_table(
@@ -61,11 +67,18 @@ def read_table(
     return validate_without_leaks(copy.copy(estimator), plain, reset=True, **checks)
 
 
+def labels_of_columns(X: Any) -> list[Any] | None:
+    """What a data frame calls its columns, whether text or not; None for other containers."""
+    return [label for label, _ in _columns_of(X)] or None
+
+
 def _plain(X: Any, *, accept_sparse: bool) -> Any:
     """The same table without what scikit-learn would drop; `X` itself where there is no such."""
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         return as_csr(X) if accept_sparse and X.ndim == 2 else X
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame, of which no row is there yet: pass X.collect()")
     columns = list(_columns_of(X))
     if columns:
         return _plain_frame(X, columns, accept_sparse=accept_sparse)
@@ -76,6 +89,8 @@ def _plain(X: Any, *, accept_sparse: bool) -> Any:
         return _filled(X)
     if isinstance(X, list | tuple):
         return _plain_objects(X, _as_objects(X))
+    if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
+        X = np.asarray(X)
     if not isinstance(X, np.ndarray):
         return X
     if X.dtype.kind in "mM":
@@ -107,19 +122,12 @@ def _plain_frame(X: Any, columns: list[tuple[Any, Any]], *, accept_sparse: bool)
     # Kinds are few, and columns may be many.
     first_of = {str(kind): (name, kind) for name, kind in reversed(columns)}
     for text, (name, kind) in first_of.items():
-        place = f"column {str(name)!r} of X"
-        if _TEMPORAL.match(text):
-            raise ValueError(_no_dates(place))
-        if _TEXT.match(text):
-            raise ValueError(_no_text(place))
         if text.startswith("Sparse"):
-            _check_fill_value(kind.fill_value, place)
+            _check_fill_value(kind.fill_value, f"column {str(name)!r} of X")
             n_sparse += sum(str(other) == text for _, other in columns)
-        has_objects |= text == "object"
+        has_objects |= text.lower() == "object"
     for name, kind in columns:
-        levels = getattr(getattr(kind, "categories", None), "dtype", None)
-        if levels is not None and (str(levels) == "object" or _TEXT.match(str(levels))):
-            raise ValueError(_no_text(f"column {str(name)!r} of X"))
+        _check_kind(kind, f"column {str(name)!r} of X")
     if n_sparse == len(columns) and accept_sparse:
         return as_csr(X.sparse.to_coo())
     if has_objects:
@@ -127,12 +135,33 @@ def _plain_frame(X: Any, columns: list[tuple[Any, Any]], *, accept_sparse: bool)
     return X
 
 
+def _check_kind(kind: Any, place: str) -> None:
+    """Refuse columns of which no numbers can be made, or none that mean something."""
+    levels = getattr(getattr(kind, "categories", None), "dtype", None)
+    if str(kind) == "category" and levels is not None:
+        if str(levels) == "object":
+            raise ValueError(_no_text(place))
+        kind = levels
+    text = str(kind)
+    in_dictionary = _DICTIONARY.match(text)
+    text = in_dictionary[1] if in_dictionary else text
+    if _TEMPORAL.match(text):
+        raise ValueError(_no_dates(place))
+    if _TEXT.match(text):
+        raise ValueError(_no_text(place))
+    if not (_NUMBERS.match(text) or text.lower() == "object"):
+        kinds = text.partition("[")[0].partition("<")[0].partition("(")[0]
+        raise ValueError(f"{place} holds {kinds}, not numbers: make numbers of it first")
+
+
 def _as_objects(rows: list | tuple) -> np.ndarray:
     try:
-        return np.array(rows, dtype=object)
+        objects = np.array(rows, dtype=object)
     except ValueError:
-        # Rows of different lengths, of which scikit-learn speaks.
-        return np.empty(0)
+        objects = np.empty(0, dtype=object)
+    if objects.ndim == 1 and rows and all(isinstance(row, list | tuple) for row in rows):
+        raise ValueError("X holds rows of different lengths: give each as many numbers")
+    return objects
 
 
 def _plain_objects(X: Any, objects: np.ndarray, names: list[Any] | None = None) -> Any:
@@ -145,11 +174,10 @@ def _plain_objects(X: Any, objects: np.ndarray, names: list[Any] | None = None) 
             column = next(j for j, c in enumerate(objects.T) if kind in kinds_of(c.tolist()))
             place = f"column {column}" if names is None else f"column {str(names[column])!r}"
             raise ValueError(message(f"{place} of X"))
-    if "missing" not in kinds or "other" in kinds:
+    if not kinds <= {"whole", "real", "missing"}:
         return X
-    numbers = objects.copy()
-    numbers[np.vectorize(is_missing, otypes=[bool])(objects)] = np.nan
-    return numbers
+    # Gaps are NaN, and what is beyond the range of doubles is infinite.
+    return np.vectorize(as_double, otypes=[np.float64])(objects)
 
 
 def _check_fill_value(fill_value: Any, place: str) -> None:

@@ -132,6 +132,9 @@ def _marks_all_columns(indicator: Any) -> bool:
 
 
 def _reads_texts_one_by_one(vectorizer: Any) -> bool:
+    if vectorizer.input != "content":
+        # It opens files, and its error names one that is not there.
+        return False
     steps = (vectorizer.analyzer, vectorizer.tokenizer, vectorizer.preprocessor)
     return all(_is_declared_row_wise(step) for step in steps if callable(step))
 
@@ -191,8 +194,8 @@ _FREE_IF: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "sklearn.feature_extraction.text.HashingVectorizer": (
         _reads_texts_one_by_one,
-        "HashingVectorizer with an analyzer, tokenizer and preprocessor of its own, or functions "
-        "that handle each text by itself and say so: `func.row_wise = True`",
+        'HashingVectorizer(input="content") with an analyzer, tokenizer and preprocessor of its '
+        "own, or functions that handle each text by itself and say so: `func.row_wise = True`",
     ),
 }
 

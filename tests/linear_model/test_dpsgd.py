@@ -613,7 +613,7 @@ def bad_data():
         "nan": (nan, y, "NaN"),
         "infinite": (infinite, y, "infinity"),
         "both infinities": (np.where(spoiled > 0, infinite, -math.inf), y, "infinity"),
-        "an integer beyond doubles": ([[10**400, 1.0]] * 30, y, "could not be read"),
+        "an integer beyond doubles": ([[10**400, 1.0]] * 30, y, "infinity"),
         "sparse nan": (sparse.csr_matrix(nan), y, "NaN"),
         "complex": (spoiled.astype(complex), y, "Complex data not supported"),
         "text": (text, y, "could not convert string to float"),

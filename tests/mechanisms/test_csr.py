@@ -90,3 +90,14 @@ def test_rows_in_order_share_their_memory():
     """Nothing is copied where nothing is to be mended."""
     X = sparse.csr_array(np.eye(3))
     assert np.shares_memory(one_entry_a_place(X).data, X.data)
+
+
+def test_entries_of_a_row_keep_their_order_wherever_they_stand_among_others(rng):
+    """Those of a row that is scattered over the coordinates too, and of one place."""
+    rows = rng.permutation(np.repeat(np.arange(9), 50))
+    columns, values = rng.integers(3, size=len(rows)), rng.normal(size=len(rows))
+    csr = as_csr(sparse.coo_matrix((values, (rows, columns)), shape=(9, 3)))
+    for row in range(9):
+        entries = slice(csr.indptr[row], csr.indptr[row + 1])
+        np.testing.assert_array_equal(csr.indices[entries], columns[rows == row])
+        np.testing.assert_array_equal(csr.data[entries], values[rows == row])

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skdp.mechanisms import _rows
-from skdp.mechanisms._rows import fetch, in_row_order, rows_of
+from skdp.mechanisms._rows import every_row, fetch, in_row_order, rows_of
 from skdp.mechanisms._sampling import EVERY_ROW, Block
 
 LAYOUTS = {
@@ -79,3 +79,18 @@ def test_a_rows_sum_does_not_hang_on_how_another_row_is_stored(seed):
         X = sparse.csr_matrix((np.append(values, [0.5, 0.5]), indices, starts), shape=(2, 3))
         first.append(rows_of(X).adjacent(0, 1).toarray())
     np.testing.assert_array_equal(*first)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_row_that_is_not_read_moves_no_bit_of_a_product_with_another(layout, dtype, rng):
+    """A linear algebra library adds up the same numbers in another order in another layout."""
+    X = LAYOUTS[layout](rng.normal(size=(4001, 50)).astype(dtype))
+    usable = np.arange(4001) != 7
+    for weights in (rng.normal(size=50), rng.normal(size=(50, 3))):
+        products, others = (
+            np.concatenate([piece @ weights for _, piece in every_row(rows)])
+            for rows in (rows_of(X), rows_of(X, usable=usable))
+        )
+        np.testing.assert_array_equal(others[usable], products[usable])
+        assert not others[7].any()

@@ -238,3 +238,96 @@ def test_with_routing_one_name_serves_splitter_and_fits():
         assert {fitted.unit_ for fitted in found["estimator"]} == {"unit"}
         with pytest.warns(PrivacyWarning, match="UnitKFold was given groups and no privacy_unit"):
             list(UnitKFold(2).split(X, groups=IDS))
+
+
+@pytest.mark.parametrize("names", [[2, 0], ["income", "age"], [(1, "b"), (0, "a")]])
+def test_bounds_are_read_by_the_labels_of_the_columns_whatever_they_are(names):
+    """Numbers are names too where the columns are called so."""
+    frame = pd.DataFrame(X, columns=names)
+    low = pd.Series([-20.0, -10.0], index=names[::-1])
+    np.testing.assert_array_equal(BoundedScaler((low, 40)).fit(frame).lower_, [-10.0, -20.0])
+    in_order = pd.Series([-20.0, -10.0], index=names)
+    np.testing.assert_array_equal(BoundedScaler((in_order, 40)).fit(frame).lower_, [-20.0, -10.0])
+    scaler = DPStandardScaler(bounds=(low, 40), random_state=0).fit(frame)
+    np.testing.assert_array_equal(
+        scaler.mean_, DPStandardScaler(bounds=([-10, -20], 40), random_state=0).fit(X).mean_
+    )
+
+
+def test_knots_are_read_by_the_labels_of_the_columns_where_they_are_numbers():
+    """A position that is another column's name would be that column's knots."""
+    frame = pd.DataFrame(X, columns=[1, 0])
+    knots = PiecewiseLinearFeatures({1: [0.0, 5.0]}).fit(frame).knots_
+    assert list(knots) == [0]
+    with pytest.raises(ValueError, match="which is not in X"):
+        PiecewiseLinearFeatures({7: [0.0, 5.0]}).fit(frame)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "int32", "float64", object])
+def test_indices_of_other_types_with_equal_labels_are_in_one_order(dtype):
+    """What a reader of files calls the type of an index says nothing about the rows."""
+    index = pd.Index(range(N), dtype=dtype)
+    frame = pd.DataFrame(X)
+    model().fit(frame, pd.Series(Y, index=index), pd.Series(IDS, index=index))
+
+
+class Labelled:
+    """An array with labelled dimensions, as xarray has them."""
+
+    def __init__(self, values, labels):
+        self.values = np.asarray(values)
+        self.dtype, self.shape = self.values.dtype, self.values.shape
+        self.dims = tuple(f"dim {i}" for i in range(self.values.ndim))
+        self.indexes = {"dim 0": pd.Index(labels)}
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_labels_of_a_dimension_are_an_index():
+    """By whatever name the dimension goes."""
+    table = Labelled(X, range(N))
+    model().fit(table, Y, Labelled(IDS, range(N)))
+    model().fit(table, Y, pd.Series(IDS))
+    with pytest.raises(ValueError, match="different indices"):
+        model().fit(table, Y, Labelled(IDS[::-1], range(N)[::-1]))
+
+
+def test_scores_warn_of_another_order_as_fits_do():
+    """A score of labels that are matched with other rows says nothing."""
+    y = pd.Series(Y, index=FRAME.index)
+    fitted = model().fit(FRAME, y)
+    fitted.score(FRAME, y)
+    with pytest.warns(UserWarning, match="different orders"):
+        fitted.score(FRAME, y.sort_index())
+
+
+def test_a_scalar_in_the_place_of_a_column_is_not_shown():
+    """Labels and ids have one entry for each row."""
+    secret = np.array({"Alice": 41972})
+    for use in (
+        lambda: model().fit(X, secret),
+        lambda: model().fit(X, Y, secret),
+        lambda: next(UnitKFold(2).split(X, groups=secret)),
+    ):
+        with pytest.raises(ValueError, match="one entry for every row") as caught:
+            use()
+        assert "Alice" not in f"{caught.value} {caught.value.__context__}"
+
+
+@pytest.mark.parametrize("ids", [IDS + 0.5, np.full(N, np.inf), IDS * 1j, IDS * 2.0**60])
+def test_a_splitter_takes_the_ids_that_a_fit_takes(ids):
+    """Else folds are split by ids that the fits inside refuse."""
+    with pytest.raises(ValueError, match="integers or text"):
+        next(UnitKFold(2).split(X, groups=ids))
+    with pytest.raises(ValueError, match="integers or text"):
+        model().fit(X, Y, ids)
+
+
+def test_intervals_are_said_to_be_intervals():
+    """`pandas.cut` without labels makes them, a common first step."""
+    with pytest.raises(ValueError, match="y holds intervals"):
+        model().fit(FRAME, pd.cut(FRAME["age"], [-9, 0, 9]))

@@ -18,6 +18,7 @@ from skdp.preprocessing import (
     PiecewiseLinearFeatures,
     RowNormClipper,
 )
+from skdp.reading._table import _check_kind
 
 N = 60
 Y = np.arange(N) % 2
@@ -264,3 +265,83 @@ def behind_a_scaler(random_state):
     """A classifier on columns that were scaled by sizes with noise."""
     scaler = DPMaxAbsScaler(0.3, random_state=random_state)
     return make_pipeline(scaler, DPSGDClassifier(0.7, random_state=random_state))
+
+
+class Foreign:
+    """An array of a library that nobody knows, which NumPy can read."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.shape, self.ndim = self.values.shape, self.values.ndim
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+
+def test_an_unknown_array_is_read_as_the_array_that_it_gives(make):
+    """Numbers are taken; dates and text in it are refused as elsewhere."""
+    assert outcome(fitted(make, Foreign(numbers()))) == outcome(fitted(make, numbers()))
+    days = np.arange(3 * N).reshape(N, 3).astype("datetime64[D]")
+    with pytest.raises(ValueError, match="dates or durations"):
+        fitted(make, Foreign(days))
+    with pytest.raises(ValueError, match="holds text"):
+        fitted(make, Foreign(numbers().astype(str)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("dictionary<values=date32[day], indices=int32, ordered=0>", "dates or durations"),
+        ("dictionary<values=string, indices=int32, ordered=0>", "holds text"),
+        ("dictionary<values=string, indices=int32, ordered=0>[pyarrow]", "holds text"),
+        ("string_view", "holds text"),
+        ("Date", "dates or durations"),
+        ("month_day_nano_interval", "dates or durations"),
+        ("fixed_size_binary[2]", "holds fixed_size_binary, not numbers"),
+        ("struct<a: int64>", "holds struct, not numbers"),
+        ("List(Int64)", "holds List, not numbers"),
+        ("interval[int64, right]", "holds interval, not numbers"),
+        ("extension<arrow.uuid>", "holds extension, not numbers"),
+    ],
+)
+def test_columns_of_other_kinds_are_refused_by_name(kind, words):
+    """As Arrow, polars and pandas write them; some would be read as numbers that mean nothing."""
+    with pytest.raises(ValueError, match=f"column 'a' of X.*{words}|{words}"):
+        _check_kind(kind, "column 'a' of X")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("int64", "UInt8", "Int128", "float32", "double[pyarrow]", "halffloat", "bool", "boolean"),
+        *("decimal128(5, 2)", "Decimal(precision=3, scale=1)", "null", "object", "Object"),
+        *("Sparse[float64, 0]", "dictionary<values=int64, indices=int32, ordered=0>"),
+    ],
+)
+def test_columns_of_numbers_are_taken(kind):
+    """By the names that pandas, polars and Arrow give them; objects are looked at one by one."""
+    _check_kind(kind, "column 'a' of X")
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.Series(pd.to_datetime(["2020-01-01"] * N)).astype("category"), "dates or durations"),
+        (pd.Series(pd.period_range("2020", periods=N, freq="D")), "dates or durations"),
+        (pd.Series(["1"] * N).astype("category"), "holds text"),
+        (pd.cut(pd.Series(np.linspace(0, 1, N)), 3), "holds interval, not numbers"),
+    ],
+)
+def test_columns_of_a_frame_without_numbers_are_refused(make, column, words):
+    """Categories by what they stand for."""
+    with pytest.raises(ValueError, match=words):
+        fitted(make, pd.DataFrame({"a": column, "b": 0.0}))
+
+
+def test_rows_of_different_lengths_are_refused_as_such(make):
+    """Not withheld: how many numbers a row has is public."""
+    with pytest.raises(ValueError, match="rows of different lengths"):
+        fitted(make, [[1.0, 2.0], [3.0]] * (N // 2))
