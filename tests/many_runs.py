@@ -1,9 +1,9 @@
 """Run the suite many times, each with an order, draws and hashes of its own.
 
-    python tests/many_runs.py 50 -n 2 -m "not slow"
+    python tests/many_runs.py 1-50 -n 2 -m "not slow"
 
-runs it under the seeds 1 to 50, with what follows the number handed to pytest, prints a line a
-run, and stops at the first that fails. A test that passes by luck fails here sooner or later.
+runs it under the seeds 1 to 50, with what follows them handed to pytest, prints a line a run, and
+stops at the first that fails. A test that passes by luck fails here sooner or later.
 """
 
 import os
@@ -28,11 +28,12 @@ def run(seed, arguments):
     print(f"seed {seed}: {summary}; {time.perf_counter() - begun:.0f} s", flush=True)
 
 
-def main(n_runs="50", *arguments):
-    """Run it under the seeds 1 to `n_runs`."""
-    for seed in range(1, int(n_runs) + 1):
+def main(seeds="1-50", *arguments):
+    """Run it under each of the seeds."""
+    first, last = map(int, seeds.split("-"))
+    for seed in range(first, last + 1):
         run(seed, arguments)
-    print(f"{n_runs} runs passed")
+    print(f"all runs from {first} to {last} passed")
 
 
 if __name__ == "__main__":

@@ -135,6 +135,8 @@ def declared_labels(classes: Any) -> np.ndarray:
             f"{type(classes).__name__} with {declared.ndim} dimensions"
         )
     _kind_of(declared, "classes")
+    if declared.dtype.kind == "f" and not np.isfinite(declared).all():
+        raise ValueError("classes has an infinite entry: name labels alone, each once")
     label_set = np.unique(declared)
     if len(label_set) != len(declared):
         # Not shown: what is passed may be y itself.

@@ -11,7 +11,7 @@ from sklearn import get_config
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from skdp._estimator import splitting_by_units, warn_of
+from skdp._estimator import hide_row_count, splitting_by_units, warn_of
 from skdp.exceptions import shown
 from skdp.reading._column import check_one_each, check_same_rows
 from skdp.reading._ids import read_ids
@@ -125,7 +125,8 @@ class UnitKFold(BaseCrossValidator):
         ids, name = (privacy_unit, "privacy_unit") if groups is None else (groups, "groups")
         check_same_rows(ids, name, X=X)
         if ids is not None:
-            check_one_each(ids, name, X)
+            with hide_row_count():
+                check_one_each(ids, name, X)
         with splitting_by_units():
             yield from super().split(X, y, ids)
 

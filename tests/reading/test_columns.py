@@ -327,6 +327,19 @@ def test_a_splitter_takes_the_ids_that_a_fit_takes(ids):
         model().fit(X, Y, ids)
 
 
+def test_an_infinite_label_is_no_label():
+    """No finite label would ever be it."""
+    with pytest.raises(ValueError, match="infinite entry"):
+        model(classes=[0, 1, np.inf]).fit(X, Y)
+
+
+def test_a_splitter_does_not_say_how_many_rows_there_are():
+    """With units the number of rows is private."""
+    with pytest.raises(ValueError, match="inconsistent numbers of samples") as caught:
+        next(UnitKFold(2).split(X, groups=IDS[:-1]))
+    assert str(N) not in str(caught.value)
+
+
 def test_intervals_are_said_to_be_intervals():
     """`pandas.cut` without labels makes them, a common first step."""
     with pytest.raises(ValueError, match="y holds intervals"):
