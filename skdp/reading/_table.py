@@ -4,6 +4,7 @@ What would be dropped on the way is looked at first: masks and gaps become NaN, 
 refused by the name of their column, and sparse rows keep the order of their entries.
 """
 
+import contextlib
 import copy
 import re
 from collections.abc import Iterator
@@ -90,7 +91,9 @@ def _plain(X: Any, *, accept_sparse: bool) -> Any:
     if isinstance(X, list | tuple):
         return _plain_objects(X, _as_objects(X))
     if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
-        X = np.asarray(X)
+        # If that fails, scikit-learn will read it again, and what is said then is withheld.
+        with contextlib.suppress(Exception):
+            X = np.asarray(X)
     if not isinstance(X, np.ndarray):
         return X
     if X.dtype.kind in "mM":
