@@ -197,6 +197,7 @@ class _Replay:
         return self._draws.popleft()
 
     def normal(self, shape: tuple[int, ...]) -> np.ndarray:
+        # Part of the interface of a source. Only batches are replayed, so a call is a mistake.
         raise NotImplementedError("the draws of a sampler were recorded, which are exponential")
 
 

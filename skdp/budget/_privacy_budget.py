@@ -664,7 +664,7 @@ class PrivacyBudget:
             if why is not None and entry.mechanisms and entry.state != "reserved":
                 raise PrivacyError(f"{entry.name} cannot be on this budget: {why}")
             if entry.key in ledger.entries:
-                raise PrivacyError(f"fit_id={shown(entry.key)} is entered already")
+                raise PrivacyError(f"fit_id={shown(entry.key)} is entered already: draw another")
             longer = ledger.with_records(entry)
             if not longer.is_within_budget():
                 raise BudgetExhaustedError(refusal(entry, ledger))
