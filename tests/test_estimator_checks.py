@@ -43,6 +43,10 @@ print(json.dumps({{
         ("RowNormClipper()", 46),
         ("DPStandardScaler(bounds=(-10, 10))", 47),
         ("DPMaxAbsScaler()", 47),
+        ("BoundedScaler(bounds=(-10, 10), clip=2.0)", 46),
+        ("DPStandardScaler(bounds=(-10, 10), clip=2.0)", 47),
+        ("DPMaxAbsScaler(clip=2.0)", 47),
+        ("DPMaxAbsScaler(power=0.5, clip=0.5)", 47),
     ],
 )
 def test_check_estimator_passes_in_full(estimator, n_checks):

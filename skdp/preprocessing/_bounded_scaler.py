@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._estimator import ParametersWithoutValues, read_rows, replace_fitted
 from skdp._sklearn import fit_context
 from skdp.exceptions import shown
-from skdp.preprocessing._bounds import resolve_bounds
+from skdp.preprocessing._bounds import CLIP, resolve_bounds, resolve_clip
 from skdp.reading._column import numbers
 from skdp.reading._table import labels_of_columns, read_table
 
@@ -49,6 +49,13 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         name to a pair of numbers. Values outside are clipped. None is an error in `fit`.
     feature_range : tuple (min, max), default=(-1, 1)
         Where `low` and `high` land.
+    clip : float or None, default=None
+        Largest magnitude of a scaled value: `transform` holds what it returns within
+        `[-clip, clip]`, beside `feature_range`. With the default range a clip of 1 or more changes
+        nothing, and a smaller one holds both ends back alike. The bound is around 0, whatever the
+        range: (0, 1) has its middle elsewhere and is cut at its upper end alone, where
+        `feature_range=(-1, 1)` would be cut at both. A range of which a single value would be left
+        is an error in `fit`.
 
     Attributes
     ----------
@@ -56,6 +63,8 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         The bounds of each column.
     feature_range_ : tuple of float
         Where they land.
+    clip_ : float or None
+        The largest magnitude that they keep.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -70,12 +79,19 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
     array([[-1.,  1.],
            [ 0.,  0.],
            [ 1.,  0.]])
+
+    Held within half of the range:
+
+    >>> scaler = BoundedScaler(bounds=(0, 100), clip=0.5).fit([[50]])
+    >>> scaler.transform([[0], [40], [60], [100]]).ravel()
+    array([-0.5, -0.2,  0.2,  0.5])
     """
 
     # Checked where they are used, with messages that say more than a type would.
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "bounds": "no_validation",
         "feature_range": "no_validation",
+        "clip": CLIP,
     }
 
     # Where it is imported from: what is stored of a scaler names no place that may change.
@@ -84,12 +100,20 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
     lower_: np.ndarray
     upper_: np.ndarray
     feature_range_: tuple[float, float]
+    clip_: float | None
     n_features_in_: int
     feature_names_in_: np.ndarray
 
-    def __init__(self, bounds: Any = None, *, feature_range: tuple[float, float] = (-1, 1)):
+    def __init__(
+        self,
+        bounds: Any = None,
+        *,
+        feature_range: tuple[float, float] = (-1, 1),
+        clip: float | None = None,
+    ):
         self.bounds = bounds
         self.feature_range = feature_range
+        self.clip = clip
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
@@ -110,7 +134,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         Raises
         ------
         ValueError
-            Where `bounds` or `feature_range` cannot be used.
+            Where `bounds`, `feature_range` or `clip` cannot be used, alone or together.
         """
         _, names = read_rows(self, X, **_DATA_CHECKS)
         lower, upper = resolve_bounds(
@@ -120,11 +144,16 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
             labels_of_columns(X),
         )
         feature_range = _checked_range(self.feature_range)
-        replace_fitted(self, names, lower_=lower, upper_=upper, feature_range_=feature_range)
+        clip = resolve_clip(self.clip)
+        if clip is not None:
+            _check_values_left(feature_range, clip)
+        replace_fitted(
+            self, names, lower_=lower, upper_=upper, feature_range_=feature_range, clip_=clip
+        )
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Clip to the bounds and scale.
+        """Clip to the bounds, scale, and hold within `clip`.
 
         Parameters
         ----------
@@ -134,7 +163,7 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         Returns
         -------
         X_scaled : ndarray of shape (n_samples, n_features)
-            Values within `feature_range`.
+            Values within `feature_range`, and within `[-clip, clip]`.
         """
         check_is_fitted(self)
         rows = read_table(self, X, reset=False, **_DATA_CHECKS)
@@ -145,12 +174,14 @@ class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, ParametersWithoutVal
         scaled /= self.upper_ - self.lower_
         scaled *= end - start
         scaled += start
-        # The second clip takes back what rounding may add at the upper end.
+        if self.clip_ is not None:
+            start, end = max(start, -self.clip_), min(end, self.clip_)
+        # Where there is no such bound, this takes back what rounding may add at the upper end.
         np.clip(scaled, start, end, out=scaled)
         return scaled.astype(rows.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Undo the scaling; what was clipped stays at its bound.
+        """Undo the scaling; what was clipped or held comes back as the bound it was held at.
 
         Parameters
         ----------
@@ -186,3 +217,13 @@ def _checked_range(feature_range: Any) -> tuple[float, float]:
             f"feature_range must be (min, max) with min < max, got {shown(feature_range)}"
         )
     return float(ends[0]), float(ends[1])
+
+
+def _check_values_left(feature_range: tuple[float, float], clip: float) -> None:
+    start, end = feature_range
+    if start >= clip or end <= -clip:
+        raise ValueError(
+            f"clip={clip!r} would make one value of all that lands in feature_range="
+            f"{feature_range!r}: it holds values within [-clip, clip], so choose a range that "
+            "reaches into that, such as (-1, 1), or clip=None"
+        )

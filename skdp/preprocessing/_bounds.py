@@ -1,14 +1,19 @@
-"""Public bounds of columns, in the one form that every preprocessor here takes."""
+"""Public bounds of columns and of scaled values, in the one form that all here take."""
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from skdp._sklearn import Interval
 from skdp.exceptions import shown
 from skdp.reading._column import index_of, numbers
 
-__all__ = ["resolve_bounds"]
+__all__ = ["CLIP", "resolve_bounds", "resolve_clip"]
+
+# What the parameter `clip` may be.
+CLIP = [Interval(Real, 0, None, closed="neither"), None]
 
 
 def resolve_bounds(
@@ -64,6 +69,11 @@ def resolve_bounds(
             f"low={low[column]:g} and high={high[column]:g}"
         )
     return low, high
+
+
+def resolve_clip(clip: float | None) -> float | None:
+    """Any real number as a float; None, for no bound, as it is."""
+    return None if clip is None else float(clip)
 
 
 def _from_mapping(

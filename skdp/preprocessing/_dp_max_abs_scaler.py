@@ -26,6 +26,7 @@ from skdp.budget import PrivacyBudget
 from skdp.mechanisms._columns import SIZE_EXPONENTS, noisy_sizes, size_plan
 from skdp.mechanisms._csr import one_entry_a_place
 from skdp.mechanisms._noise import Streams, draw_seed
+from skdp.preprocessing._bounds import CLIP, resolve_clip
 from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
 from skdp.reading._table import read_table
@@ -75,6 +76,15 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     delta : float or "auto", default="auto"
         What may be added to a probability beyond the factor exp(epsilon). "auto" is
         `min(1e-5, 1 / (2 * n_samples))`.
+    power : float, default=1.0
+        Power in (0, 1] that the magnitudes of scaled values are raised to; signs stay, and zeros
+        stay zeros. 1 leaves the values as they are; 0.5, the signed root, moves the many small
+        values of skewed columns away from zero. It works on each value by itself and costs
+        nothing; see the notes.
+    clip : float or None, default=None
+        Largest magnitude of a scaled value: `transform` holds what it returns within
+        `[-clip, clip]`, after the power. Values are within [-1, 1] already, so that only a clip
+        below 1 changes any. A public number, which costs nothing.
     random_state : int, RandomState or None, default=None
         None draws the noise from the operating system's cryptographic source. An integer makes
         fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
@@ -97,6 +107,10 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     readable_ : ndarray of bool of shape (n_features_in_,)
         Whether the column's own entries stood out from the noise. The others share one scale,
         that of all their entries together, or 1 where even these do not stand out.
+    power_ : float
+        The power of magnitudes in `transform` and `inverse_transform`.
+    clip_ : float or None
+        The largest magnitude of what `transform` returns.
     epsilon_, delta_ : float
         What the fit cost.
     mechanisms_ : tuple of skdp.privacy.Gaussian
@@ -126,6 +140,11 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     their noise: where more than about `5 * z * sqrt(d)` rows have like values in it. Very wide
     tables are therefore not read; rows of one norm, as text has them, need no scaling.
 
+    What `power` is worth depends on the columns. With 0.5, a tenth of the budget here and the rest
+    for the classifier behind, spambase (frequencies of words, mostly zero) gains a point of
+    accuracy and half a point of AUC or more at every epsilon from 0.1 to 1; credit_default gains
+    half a point of AUC at 1 and none at 0.1, and loses half a point of accuracy or more.
+
     Zeros stay zeros, and CSR stays CSR. Missing values are refused, unless `on_invalid="drop"`.
     `SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)` in front fills them
     without learning from the rows.
@@ -142,11 +161,19 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
     array([[0.5, 1. ]])
     >>> scaler.epsilon_ <= 0.5
     True
+
+    The signed root of the same:
+
+    >>> root = DPMaxAbsScaler(epsilon=0.5, power=0.5, random_state=0).fit(X)
+    >>> root.transform([[256.0, -0.0625]])
+    array([[ 0.5, -0.5]])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
+        "power": [Interval(Real, 0, 1, closed="right")],
+        "clip": CLIP,
         "random_state": ["random_state"],
         "on_invalid": ON_INVALID,
         "budget": BUDGET,
@@ -157,6 +184,8 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
 
     scale_: np.ndarray
     readable_: np.ndarray
+    power_: float
+    clip_: float | None
     epsilon_: float
     delta_: float
     mechanisms_: tuple[Gaussian, ...]
@@ -171,12 +200,16 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         epsilon: float = 1.0,
         *,
         delta: float | Literal["auto"] = "auto",
+        power: float = 1.0,
+        clip: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
         budget: PrivacyBudget | None = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
+        self.power = power
+        self.clip = clip
         self.random_state = random_state
         self.on_invalid = on_invalid
         self.budget = budget
@@ -228,6 +261,8 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
                 {**names, **marks},
                 scale_=scale,
                 readable_=readable,
+                power_=float(self.power),
+                clip_=resolve_clip(self.clip),
                 epsilon_=release.epsilon,
                 delta_=release.delta,
                 mechanisms_=(plan.mechanism,),
@@ -236,7 +271,7 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
-        """Scale, and clip to [-1, 1].
+        """Scale, clip to [-1, 1], raise to `power`, and hold within `clip`.
 
         Parameters
         ----------
@@ -246,19 +281,19 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         Returns
         -------
         X_scaled : ndarray or CSR of shape (n_samples, n_features)
-            Values within [-1, 1]; CSR where `X` was sparse.
+            Values within [-1, 1], and within `[-clip, clip]`; CSR where `X` was sparse.
         """
         rows = self._check_rows(X)
         self._note_rows_passed()
         if isinstance(rows, np.ndarray):
-            return _clipped(rows, self.scale_)
+            return self._scaled(rows, self.scale_)
         # Each of several entries for one place would be clipped by itself.
         scaled = one_entry_a_place(rows).copy()
-        scaled.data = _clipped(scaled.data, self.scale_[scaled.indices])
+        scaled.data = self._scaled(scaled.data, self.scale_[scaled.indices])
         return scaled
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray | sparse.csr_matrix | sparse.csr_array:
-        """Undo the scaling; what was clipped stays at the scale.
+        """Undo power and scaling; what was clipped or held comes back as what it was held at.
 
         Parameters
         ----------
@@ -272,11 +307,31 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         """
         rows = self._check_rows(X)
         if isinstance(rows, np.ndarray):
-            return (rows * self.scale_).astype(rows.dtype, copy=False)
-        original = rows.copy()
-        values = original.data * self.scale_[original.indices]
-        original.data = values.astype(rows.dtype, copy=False)
+            return self._unscaled(rows, self.scale_)
+        # The power of a sum is not the sum of the powers of several entries for one place.
+        original = one_entry_a_place(rows).copy()
+        original.data = self._unscaled(original.data, self.scale_[original.indices])
         return original
+
+    def _scaled(self, values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        # In double precision, like the scales, and in one array. Clipped first, since dividing by
+        # a small scale may leave the range of numbers.
+        scaled = np.clip(values, -scale, scale)
+        scaled /= scale
+        if self.power_ != 1.0:
+            _raise_magnitudes(scaled, self.power_)
+        if self.clip_ is not None:
+            np.clip(scaled, -self.clip_, self.clip_, out=scaled)
+        return scaled.astype(values.dtype, copy=False)
+
+    def _unscaled(self, values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        original = values.astype(np.float64)
+        # Whether a value leaves the range of numbers tells of its row, so it stays silent.
+        with np.errstate(over="ignore", under="ignore"):
+            if self.power_ != 1.0:
+                _raise_magnitudes(original, 1.0 / self.power_)
+            original *= scale
+            return original.astype(values.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -310,11 +365,12 @@ class DPMaxAbsScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator, B
         return [size_plan(n_columns, release.noise_multiplier).mechanism]
 
 
-def _clipped(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    # Clipped first, since dividing by a small scale may leave the range of numbers.
-    clipped = np.clip(values, -scale, scale)
-    clipped /= scale
-    return clipped.astype(values.dtype, copy=False)
+def _raise_magnitudes(values: np.ndarray, power: float) -> None:
+    """In place; every value keeps its sign, a zero too."""
+    is_negative = np.signbit(values)
+    np.abs(values, out=values)
+    values **= power
+    np.negative(values, out=values, where=is_negative)
 
 
 def _scales(counts: np.ndarray, noise_scale: float) -> tuple[np.ndarray, np.ndarray]:

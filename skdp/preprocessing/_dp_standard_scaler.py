@@ -25,7 +25,7 @@ from skdp.budget import PrivacyBudget
 from skdp.mechanisms._columns import SQUARE_CENTRE, SQUARE_WEIGHT, moment_plan, noisy_moments
 from skdp.mechanisms._noise import Streams, draw_seed
 from skdp.mechanisms._sum_plan import SumPlan
-from skdp.preprocessing._bounds import resolve_bounds
+from skdp.preprocessing._bounds import CLIP, resolve_bounds, resolve_clip
 from skdp.preprocessing._one_release import plan_one_release
 from skdp.privacy import Gaussian
 from skdp.reading._table import labels_of_columns, read_table
@@ -70,6 +70,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         As in `BoundedScaler`: `low` and `high` are each a number, or one number a column; or a
         mapping from column name to a pair of numbers. Values outside are clipped, in `fit` and in
         `transform`. Known without the data; None is an error in `fit`.
+    clip : float or None, default=None
+        Largest magnitude of a scaled value: `transform` holds what it returns within
+        `[-clip, clip]`, in units of `scale_` from `mean_`. A public number, which works on each
+        value by itself and costs nothing. With bounds that are wide, or on columns that are nearly
+        always one value, a far entry would else decide how long its row is; see the notes.
     random_state : int, RandomState or None, default=None
         None draws the noise from the operating system's cryptographic source. An integer makes
         fits repeatable, for tests: it stays on the object and regenerates the noise, so `epsilon_`
@@ -94,6 +99,8 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         Noisy standard deviations, and at least what noise alone may look like; see the notes.
     lower_, upper_ : ndarray of shape (n_features_in_,)
         The bounds of each column.
+    clip_ : float or None
+        The largest magnitude of what `transform` returns.
     epsilon_, delta_ : float
         What the fit cost.
     mechanisms_ : tuple of skdp.privacy.Gaussian
@@ -139,7 +146,11 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
     classifier behind, the floor is worth eight points of accuracy.
 
     Rows outside the bounds are clipped in `transform` as well: it moves no promise, and keeps a
-    single outlier from being clipped away whole by the classifier behind.
+    single outlier from being clipped away whole by the classifier behind. `clip` does the same
+    within bounds: a column that is 1 in a share q of the rows and else 0 has its ones at about
+    `1 / sqrt(q)`, so that a level of one row in 1,000 lands at 32, and a classifier that clips
+    gradients keeps next to nothing of the other columns of such rows. Leave rare one-hot columns
+    as they are, or clip them.
 
     CSR is refused, since shifting its columns would fill it; `DPMaxAbsScaler` takes it. So are
     missing values, unless `on_invalid="drop"`.
@@ -156,6 +167,13 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
     (array([40.,  2.]), array([12. ,  0.5]))
     >>> scaler.epsilon_ <= 0.5
     True
+
+    Values that lie far away are held where `clip` says:
+
+    >>> scaler = DPStandardScaler(bounds=([0, 0], [100, 5]), clip=2.0, random_state=0).fit(X)
+    >>> scaler.transform([[100.0, 4.0], [28.0, 0.0]]).round(1)
+    array([[ 2.,  2.],
+           [-1., -2.]])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -163,6 +181,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         "delta": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
         # Checked where they are used, with messages that say more than a type would.
         "bounds": "no_validation",
+        "clip": CLIP,
         "random_state": ["random_state"],
         "on_invalid": ON_INVALID,
         "budget": BUDGET,
@@ -175,6 +194,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
     scale_: np.ndarray
     lower_: np.ndarray
     upper_: np.ndarray
+    clip_: float | None
     epsilon_: float
     delta_: float
     mechanisms_: tuple[Gaussian, ...]
@@ -190,6 +210,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         *,
         delta: float | Literal["auto"] = "auto",
         bounds: Any = None,
+        clip: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
         budget: PrivacyBudget | None = None,
@@ -197,6 +218,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         self.epsilon = epsilon
         self.delta = delta
         self.bounds = bounds
+        self.clip = clip
         self.random_state = random_state
         self.on_invalid = on_invalid
         self.budget = budget
@@ -256,6 +278,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
                 scale_=np.maximum(width / 2.0 * scale, np.finfo(np.float64).tiny),
                 lower_=lower,
                 upper_=upper,
+                clip_=resolve_clip(self.clip),
                 epsilon_=release.epsilon,
                 delta_=release.delta,
                 mechanisms_=(plan.mechanism,),
@@ -264,7 +287,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Clip to the bounds, shift and scale.
+        """Clip to the bounds, shift, scale, and hold within `clip`.
 
         Parameters
         ----------
@@ -274,7 +297,7 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         Returns
         -------
         X_scaled : ndarray of shape (n_samples, n_features)
-            Rows in units of `scale_` from `mean_`.
+            Rows in units of `scale_` from `mean_`, within `[-clip, clip]`.
         """
         rows = self._check_rows(X)
         self._note_rows_passed()
@@ -282,10 +305,12 @@ class DPStandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator,
         scaled = np.clip(rows, self.lower_, self.upper_)
         scaled -= self.mean_
         scaled /= self.scale_
+        if self.clip_ is not None:
+            np.clip(scaled, -self.clip_, self.clip_, out=scaled)
         return scaled.astype(rows.dtype, copy=False)
 
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Undo the scaling; what was clipped stays at its bound.
+        """Undo the scaling; what was clipped or held comes back as the bound it was held at.
 
         Parameters
         ----------

@@ -101,8 +101,8 @@ def private_standard(epsilon, bounds):
     return lambda seed: DPStandardScaler(epsilon, delta=DELTA, bounds=bounds, random_state=seed)
 
 
-def private_max_abs(epsilon):
-    return lambda seed: DPMaxAbsScaler(epsilon, delta=DELTA, random_state=seed)
+def private_max_abs(epsilon, power=1.0):
+    return lambda seed: DPMaxAbsScaler(epsilon, delta=DELTA, power=power, random_state=seed)
 
 
 def standardising_table(names, n_seeds):
@@ -133,6 +133,7 @@ def without_bounds(epsilon, bounds):
         "BoundedScaler, wide bounds": behind(lambda _: BoundedScaler(bounds), epsilon),
         "DPStandardScaler, wide bounds": behind(private_standard(part, bounds), left),
         "DPMaxAbsScaler": behind(private_max_abs(part), left),
+        "DPMaxAbsScaler, signed root": behind(private_max_abs(part, power=0.5), left),
         "DPMaxAbsScaler, DPStandardScaler": behind(private_max_abs(part / 2), within, left),
     }
 

@@ -20,6 +20,7 @@ SCALERS = {
     "mapping": BoundedScaler({"a": (-3, 3), "b": (-3, 3), "c": (-3, 3)}),
     "curves": make_pipeline(BoundedScaler((-3, 3)), PiecewiseLinearFeatures()),
     "max_abs": DPMaxAbsScaler(epsilon=0.5),
+    "held": DPMaxAbsScaler(epsilon=0.5, power=0.5, clip=0.8),
     "standard": DPStandardScaler(epsilon=0.5, bounds=(-3, 3)),
     "clipper": RowNormClipper(max_norm=2.0),
 }

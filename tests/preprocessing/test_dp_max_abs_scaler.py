@@ -1,5 +1,7 @@
 """DPMaxAbsScaler: the size of columns whose range nobody knows."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -94,3 +96,105 @@ def test_entries_for_one_place_are_clipped_together():
     X = sparse.csr_array(([0.75, 0.75], [0, 0], [0, 2]), shape=(1, 1))
     assert scaler.transform(X).toarray() == 1.0
     assert X.nnz == 2
+
+
+# The power
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("power", [0.5, 0.3, 1e-3])
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_magnitudes_are_raised_and_signs_and_zeros_stay(container, power, dtype, rng):
+    """sign(x) |x|**power of what comes out without it; the same places are stored."""
+    X = (rng.normal(size=(3000, 3)) * [1.0, 1e-5, 100.0]).astype(dtype)
+    X[rng.random(X.shape) < 0.5] = 0.0
+    usual = as_array(fit(container(X)).transform(container(X)))
+    scaler = fit(container(X), power=power)
+    raised = scaler.transform(container(X))
+    assert raised.dtype == dtype
+    if sparse.issparse(raised):
+        assert raised.nnz == np.count_nonzero(X)
+    expected = np.sign(usual) * np.abs(usual) ** power
+    np.testing.assert_allclose(as_array(raised), expected, rtol=np.finfo(dtype).eps * 4)
+    np.testing.assert_array_equal(np.sign(as_array(raised)), np.sign(X))
+    assert np.abs(as_array(raised)).max() == 1.0
+
+
+def test_a_power_of_one_is_the_default_and_changes_no_bit(rng):
+    """Values near zero included."""
+    X = rng.normal(size=(1000, 2)) * 10.0 ** rng.integers(-300, 0, (1000, 2))
+    assert DPMaxAbsScaler().power == 1
+    scaler = fit(X, power=1)
+    np.testing.assert_array_equal(scaler.transform(X), np.clip(X / scaler.scale_, -1, 1))
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_the_way_back_undoes_the_power(container, rng):
+    """Values that were not clipped come back, with their signs; the input is left alone."""
+    X = rng.uniform(-1.0, 1.0, size=(2000, 2)) * [0.3, 60.0]
+    scaler = fit(container(X), power=0.3)
+    assert (scaler.scale_ >= [0.3, 60.0]).all()
+    scaled = scaler.transform(container(X))
+    before = as_array(scaled).copy()
+    back = scaler.inverse_transform(scaled)
+    np.testing.assert_allclose(as_array(back), X, rtol=1e-12)
+    if sparse.issparse(back):
+        assert not np.shares_memory(back.indices, scaled.indices)
+    np.testing.assert_array_equal(as_array(scaled), before)
+
+
+def test_the_power_of_entries_for_one_place_is_that_of_their_sum():
+    """There and back: 0.25 and 0.25 are a half, of which the root is taken, or the square."""
+    scaler = fit(np.ones((2000, 1)), power=0.5)
+    X = sparse.csr_array(([0.25, 0.25], [0, 0], [0, 2]), shape=(1, 1))
+    assert scaler.transform(X).toarray() == np.sqrt(0.5)
+    assert scaler.inverse_transform(X).toarray() == 0.25
+    assert X.nnz == 2
+
+
+def test_the_power_comes_before_the_clip():
+    """Of 0.25 the root is 0.5, which the clip then holds; the other way round it would be 0.55."""
+    scaler = fit(np.ones((2000, 1)), power=0.5, clip=0.3)
+    np.testing.assert_array_equal(scaler.transform([[0.25], [0.04]]), [[0.3], [0.2]])
+
+
+def test_what_leaves_the_range_of_numbers_on_the_way_back_is_silent():
+    """A warning would tell that there is such a value; tests turn warnings into errors."""
+    scaler = fit(np.ones((2000, 1)), power=0.1)
+    np.testing.assert_array_equal(
+        scaler.inverse_transform([[1e200], [-1e200]]), [[np.inf], [-np.inf]]
+    )
+
+
+def test_the_power_takes_little_memory():
+    """A bit more than one byte a value, which its sign needs."""
+    X = np.ones((20_000, 10))
+    peaks = []
+    for power in (1.0, 0.5, 0.3):
+        scaler = fit(X, power=power)
+        tracemalloc.start()
+        scaler.transform(X)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert max(peaks) - peaks[0] < 2 * X.size
+
+
+@pytest.mark.parametrize("power", [0, 0.0, -0.5, 1.5, 2, np.nan, np.inf, "0.5", None])
+def test_a_power_out_of_range_is_an_error_that_names_it(power):
+    """Before anything is spent; above 1 it would hide small values further."""
+    with pytest.raises(ValueError, match="'power' parameter"):
+        fit([[1.0]], power=power)
+
+
+def test_the_power_is_free_and_waits_for_a_fit(rng):
+    """The plan, the release and all that was read from it are those of the scaler without it."""
+    X = rng.normal(size=(2000, 3))
+    usual, root = fit(X), fit(X, power=0.5)
+    plans = [one._planned_releases(n_rows=9, n_features=3, n_classes=2) for one in (usual, root)]
+    assert plans[0] == plans[1]
+    assert root.mechanisms_ == usual.mechanisms_
+    assert root.epsilon_ == usual.epsilon_
+    np.testing.assert_array_equal(root.scale_, usual.scale_)
+    before = usual.transform(X)
+    np.testing.assert_array_equal(usual.set_params(power=0.5).transform(X), before)
+    assert (usual.power_, root.power_) == (1.0, 0.5)

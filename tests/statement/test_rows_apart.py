@@ -123,7 +123,7 @@ def dense_part(rng, n_features):
     parts = [
         Normalizer(norm=str(rng.choice(["l1", "l2", "max"]))),
         Binarizer(threshold=float(rng.normal())),
-        BoundedScaler(bounds=(-3.0, 5.0)),
+        BoundedScaler(bounds=(-3.0, 5.0), clip=0.3),
         RowNormClipper(max_norm=2.0),
         PiecewiseLinearFeatures(knots),
         SplineTransformer(knots=np.tile(knots[:, None], (1, n_features)), extrapolation="constant"),

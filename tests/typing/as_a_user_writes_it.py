@@ -85,6 +85,8 @@ def transformers() -> None:
     assert_type(standard, DPStandardScaler)
     assert_type(standard.epsilon_, float)
     assert_type(standard.mean_, np.ndarray)
+    assert_type(DPStandardScaler(clip=3).fit(X).clip_, float | None)
+    DPStandardScaler(clip="3")  # type: ignore[arg-type]
     largest = DPMaxAbsScaler(epsilon=0.5).fit(X)
     assert_type(largest, DPMaxAbsScaler)
     assert_type(largest.epsilon_, float)
