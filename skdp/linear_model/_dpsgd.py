@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from numbers import Real
@@ -10,9 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, clone
 
 from skdp._estimator import (
     BUDGET,
@@ -39,47 +36,34 @@ from skdp.budget import PrivacyBudget
 from skdp.linear_model._descent import (
     Descent,
     as_model,
-    average_of_last,
     descend,
     passes,
     stage_ends,
 )
 from skdp.linear_model._first_releases import first_releases
-from skdp.linear_model._labels import declared_labels, encode_labels, read_labels, same_kind
-from skdp.linear_model._losses import Loss, loss_for
+from skdp.linear_model._labels import declared_labels, encode_labels, read_labels
+from skdp.linear_model._linear_predictor import DATA_CHECKS as _DATA_CHECKS
+from skdp.linear_model._linear_predictor import LinearPredictor
+from skdp.linear_model._losses import loss_for
 from skdp.linear_model._privacy_unit import unit_name_of, units_of
 from skdp.linear_model._training_plan import (
     TrainingPlan,
     make_plan,
-    n_averaged_of,
     weaknesses_of,
 )
-from skdp.mechanisms._clipping import row_scale
 from skdp.mechanisms._gradient import NoisyGradient
 from skdp.mechanisms._noise import Streams, draw_seed
-from skdp.mechanisms._rows import in_row_order, rows_of
+from skdp.mechanisms._rows import in_row_order
 from skdp.mechanisms._units import Units
 from skdp.privacy import Gaussian, SubsampledGaussian
-from skdp.reading._column import check_one_each, check_same_rows, numbers, other_order, read_column
-from skdp.reading._table import read_table
+from skdp.reading._column import check_one_each, check_same_rows, other_order
 
 __all__ = ["DPSGDClassifier"]
 
 _AUTO = StrOptions({"auto"})
-_DATA_CHECKS: dict[str, Any] = {"accept_sparse": True, "dtype": [np.float64, np.float32]}
 
 
-def _path_is_stored(estimator: DPSGDClassifier) -> bool:
-    fitted = hasattr(estimator, "coef_")
-    if hasattr(estimator, "coef_path_") or (estimator.store_path and not fitted):
-        return True
-    raise AttributeError(
-        "the stages of training are available after fit with store_path=True, which keeps "
-        "every iterate; they are covered by epsilon_ and cost nothing more"
-    )
-
-
-class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEstimator):
+class DPSGDClassifier(LinearPredictor, CallbackSupport, PrivateEstimator, BaseEstimator):
     """Linear classifier trained by differentially private stochastic gradient descent.
 
     Logistic regression (two classes) or multinomial softmax regression, fitted by DP-SGD: every
@@ -492,138 +476,6 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
         )
         return fitted(descent)
 
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Logits.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, the log odds of `classes_[1]`; else one logit a class.
-        """
-        return self._scores(self._check_rows(X), self.coef_, self.intercept_)
-
-    def predict(self, X: ArrayLike) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        return self._labels(self._scores(self._check_rows(X), self.coef_, self.intercept_))
-
-    def predict_proba(self, X: ArrayLike) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            One column a class, in the order of `classes_`.
-        """
-        scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
-        with np.errstate(under="ignore"):
-            return self._loss.probabilities(scores)
-
-    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
-        """Logarithms of the class probabilities, finite also where these underflow.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            One column a class, in the order of `classes_`.
-        """
-        scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
-        with np.errstate(under="ignore"):
-            return self._loss.log_probabilities(scores)
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Mean accuracy on some rows: no promise covers it, unless these rows are public.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        score : float
-            Share of the rows whose label is predicted.
-
-        Raises
-        ------
-        ValueError
-            Where the labels cannot be those that the model knows; none of them is shown.
-        """
-        check_is_fitted(self)
-        warn_of(other_order(y, X), UserWarning)
-        labels, missing = read_column(y, "y")
-        if missing is not None or not same_kind(self.classes_, labels):
-            raise ValueError("y has missing labels, or labels of another kind than classes_")
-        weights = None if sample_weight is None else numbers(sample_weight, "sample_weight")
-        return super().score(X, labels, weights)
-
-    @available_if(_path_is_stored)
-    def staged_predict(self, X: ArrayLike) -> Iterator[np.ndarray]:
-        """Predictions after each epoch, at no cost: the iterates are already paid for.
-
-        Stage k is the model that `fit` would have returned after epoch k, averaging included; a
-        last partial epoch is a stage, and the last stage equals `predict`. Choosing a stage by
-        looking at its score on private rows is not covered by `epsilon_`.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-
-        Yields
-        ------
-        labels : ndarray of shape (n_samples,)
-            Labels out of `classes_`.
-        """
-        for scores in self._staged_scores(X):
-            yield self._labels(scores)
-
-    @available_if(_path_is_stored)
-    def staged_predict_proba(self, X: ArrayLike) -> Iterator[np.ndarray]:
-        """Class probabilities after each epoch; see `staged_predict`.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Rows.
-
-        Yields
-        ------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            One column a class, in the order of `classes_`.
-        """
-        for scores in self._staged_scores(X):
-            yield self._loss.probabilities(scores)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -657,10 +509,6 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
             unit=unit,
         )
         return list(plan.mechanisms)
-
-    @property
-    def _loss(self) -> Loss:
-        return loss_for(len(self.classes_))
 
     def _fitted(
         self,
@@ -697,34 +545,3 @@ class DPSGDClassifier(ClassifierMixin, CallbackSupport, PrivateEstimator, BaseEs
             path = as_model(descent.path, *sizes, self.fit_intercept)
             fitted["coef_path_"], fitted["intercept_path_"] = path
         return fitted
-
-    def _check_rows(self, X: ArrayLike) -> Any:
-        check_is_fitted(self)
-        return read_table(self, X, reset=False, **_DATA_CHECKS)
-
-    def _scores(self, X: Any, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """Logits of one model: (n_samples,) for two classes, else (n_samples, n_classes)."""
-        # Rows near the largest double may have no finite logit. Infinite ones become merely
-        # huge, and NaN says nothing for either class, so that probabilities are always finite.
-        with np.errstate(all="ignore"):
-            scores = X @ coef.T
-            if self.max_row_norm_ is not None:
-                scores *= row_scale(rows_of(X).norms(), self.max_row_norm_)[:, np.newaxis]
-            scores += intercept
-        scores[np.isnan(scores)] = 0.0
-        np.clip(scores, -1e300, 1e300, out=scores)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def _labels(self, scores: np.ndarray) -> np.ndarray:
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]
-
-    def _staged_scores(self, X: ArrayLike) -> Iterator[np.ndarray]:
-        check_is_fitted(self, "coef_path_")
-        rows = self._check_rows(X)
-        for n_steps in stage_ends(self.n_steps_, self.sample_rate_):
-            n_averaged = n_averaged_of(n_steps, self.averaged_share_)
-            coef = average_of_last(self.coef_path_, n_steps, n_averaged)
-            intercept = average_of_last(self.intercept_path_, n_steps, n_averaged)
-            yield self._scores(rows, coef, intercept)

@@ -9,6 +9,7 @@ from pathlib import Path
 import skdp
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference.md"
+TEMPLATE = REFERENCE.parent / "_templates" / "autosummary" / "class.rst"
 AUTOSUMMARY = re.compile(
     r"\.\. currentmodule:: (\S+)\n\n\.\. autosummary::\n   :toctree: api/\n\n((?:   \w+\n)+)"
 )
@@ -53,3 +54,29 @@ def test_the_reference_shows_each_name_once_and_nothing_else():
     names = list(names_in_reference())
     assert len(names) == len(set(names))
     assert set(names) <= {place for place, _ in public_objects()}
+
+
+def methods_from_elsewhere(kind):
+    """Names that a class inherits, but for what sets requests, each with the class it stands in."""
+    for name in dir(kind):
+        owner = next(base for base in kind.__mro__ if name in vars(base))
+        makes_request = name.startswith("set_") and name.endswith("_request")
+        if owner is not kind and not name.startswith("_") and not makes_request:
+            yield name, owner
+
+
+def test_a_page_shows_what_a_class_inherits_from_skdp_and_nothing_else():
+    """Where a method stands is no matter for readers; scikit-learn explains its own."""
+    left_out = set(
+        re.search(r":inherited-members: (.*)", TEMPLATE.read_text("utf-8"))[1].split(", ")
+    )
+    inherited = {
+        (name, owner)
+        for package, public in split_names()
+        if inspect.isclass(kind := getattr(importlib.import_module(package), public))
+        for name, owner in methods_from_elsewhere(kind)
+    }
+    assert "predict" in {name for name, _ in inherited}
+    for name, owner in inherited:
+        is_ours = owner.__module__.startswith("skdp.") and owner.__module__ != "skdp._sklearn"
+        assert (owner.__name__ not in left_out) == is_ours, (name, owner)
