@@ -143,13 +143,21 @@ class LinearPredictor(ClassifierMixin):
         Raises
         ------
         ValueError
-            Where the labels cannot be those that the model knows; none of them is shown.
+            Where labels are missing, or of another kind than `classes_`; none of them is shown.
         """
         check_is_fitted(self)
         warn_of(other_order(y, X), UserWarning)
         labels, missing = read_column(y, "y")
-        if missing is not None or not same_kind(self.classes_, labels):
-            raise ValueError("y has missing labels, or labels of another kind than classes_")
+        if missing is not None:
+            raise ValueError(
+                "y has missing labels (None, NaN or another such mark, or masked): no prediction "
+                "is right or wrong there, so score the rows that have one"
+            )
+        if not same_kind(self.classes_, labels):
+            raise ValueError(
+                "y holds labels of another kind than classes_ (numbers, text and bytes are three), "
+                "so no prediction can be right: name the labels as fit was given them"
+            )
         weights = None if sample_weight is None else numbers(sample_weight, "sample_weight")
         return super().score(X, labels, weights)
 
