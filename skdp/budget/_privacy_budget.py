@@ -7,7 +7,6 @@ import os
 import secrets
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,14 +24,19 @@ from skdp.budget._ledger_text import (
     overspending,
     refusal,
     summary_lines,
-    unplanned,
+)
+from skdp.budget._reservations import (
+    Reservations,
+    check_enters_nothing_itself,
+    fits_to_reserve,
+    releases_without_entry,
 )
 from skdp.exceptions import BudgetExhaustedError, PrivacyError, PrivacyWarning, shown
 from skdp.privacy._filter import make_filter
 from skdp.privacy._mechanism import Mechanism
 from skdp.privacy._promise import digits_up
 from skdp.statement._known import is_a, parts_inside
-from skdp.statement._privacy_statement import fits_of, planned_fits
+from skdp.statement._privacy_statement import fits_of
 
 __all__ = ["PrivacyBudget"]
 
@@ -355,8 +359,14 @@ class PrivacyBudget:
         >>> budget.remaining()
         0.0
         """
-        self._check_enters_nothing_itself(estimator)
-        mechanisms = self._planned(estimator, n_rows, n_features, n_classes, X_sample)
+        check_enters_nothing_itself(estimator)
+        mechanisms = self._planned(
+            estimator,
+            n_rows=n_rows,
+            n_features=n_features,
+            n_classes=n_classes,
+            X_sample=X_sample,
+        )
         if self.delta >= 1.0 / n_rows:
             warnings.warn(
                 f"delta={digits_up(self.delta, 4)} is at least 1 / n_rows ({n_rows} rows): "
@@ -366,7 +376,7 @@ class PrivacyBudget:
             )
         entry = Entry(secrets.token_hex(8), type(estimator).__name__, mechanisms, "reserved")
         self._admit(entry, self.unit)
-        self._reserved_here.append((weakref.ref(estimator), entry.key))
+        self._reservations.note(estimator, entry.key)
         return entry.key
 
     def spend(self, fitted: Any, *, reservation: str | None = None) -> None:
@@ -416,7 +426,7 @@ class PrivacyBudget:
         reasons = [f"{gap.name} ({gap.reason})" for gap in account.gaps]
 
         def record(ledger: Ledger) -> Ledger:
-            key = self._open_reservation(ledger, fitted, reservation)
+            key = self._reservations.settled_by(fitted, ledger, reservation)
             settled = [] if key is None else [Entry(key, name, (), "settled")]
             new = [entry for fit in account.fits for entry in ledger.new_entries(fit)]
             if key is not None and releases_of(new) == releases_of([ledger.entries[key]]):
@@ -495,7 +505,13 @@ class PrivacyBudget:
         >>> budget.remaining_fits(model, n_rows=1250)
         12
         """
-        mechanisms = self._planned(estimator, n_rows, n_features, n_classes, X_sample)
+        mechanisms = self._planned(
+            estimator,
+            n_rows=n_rows,
+            n_features=n_features,
+            n_classes=n_classes,
+            X_sample=X_sample,
+        )
         return self._read().how_many(mechanisms)
 
     def to_json(self) -> str:
@@ -620,41 +636,11 @@ class PrivacyBudget:
         self._is_changing = False
         self._seen = None
         self._process = os.getpid()
-        self._reserved_here: list[tuple[weakref.ref[Any], str]] = []
+        self._reservations = Reservations()
 
-    def _planned(
-        self,
-        estimator: Any,
-        n_rows: int,
-        n_features: int | None,
-        n_classes: int | None,
-        X_sample: Any,
-    ) -> tuple[Mechanism, ...]:
-        account = planned_fits(
-            estimator,
-            n_rows=n_rows,
-            n_features=n_features,
-            n_classes=n_classes,
-            unit=self.unit,
-            X_sample=X_sample,
-        )
-        if account.gaps:
-            raise PrivacyError(unplanned(type(estimator).__name__, account.gaps))
-        known = self._read().entries
-        return tuple(
-            mechanism
-            for fit in account.fits
-            if fit.fit_id is None or fit.fit_id not in known
-            for mechanism in fit.releases
-        )
-
-    def _check_enters_nothing_itself(self, estimator: Any) -> None:
-        for part in parts_inside(estimator):
-            if hasattr(type(part), "_privacy_releases") and getattr(part, "budget", None):
-                raise ValueError(
-                    f"{type(part).__name__} carries a budget, in which its fit enters itself: "
-                    "reserve models without one, or fit this one as it is"
-                )
+    def _planned(self, estimator: Any, **sizes: Any) -> tuple[Mechanism, ...]:
+        fits = fits_to_reserve(estimator, unit=self.unit, **sizes)
+        return releases_without_entry(fits, self._read())
 
     def _admit(self, entry: Entry, unit: str) -> None:
         """Record what the budget pays for; nothing changes where it does not."""
@@ -730,28 +716,6 @@ class PrivacyBudget:
                 "copy, or spend() what is missing on a PrivacyBudget made anew from this file"
             )
         return stored
-
-    def _open_reservation(self, ledger: Ledger, fitted: Any, key: str | None) -> str | None:
-        """The key of the reservation that this fit settles, if any."""
-        if key is not None:
-            entry = ledger.entries.get(key)
-            if entry is None or entry.state != "reserved":
-                raise ValueError(
-                    f"reservation={shown(key)} is no open reservation of this ledger: leave it out "
-                    "to record the fit as one that was not reserved"
-                )
-            if entry.name != type(fitted).__name__:
-                raise ValueError(
-                    f"reservation={shown(key)} was made for {entry.name}, and this is "
-                    f"{type(fitted).__name__}: leave it out to record the fit as one that was not "
-                    "reserved"
-                )
-            return key
-        for reference, own_key in self._reserved_here:
-            entry = ledger.entries.get(own_key)
-            if reference() is fitted and entry is not None and entry.state == "reserved":
-                return own_key
-        return None
 
 
 def _at_path(
