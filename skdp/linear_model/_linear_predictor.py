@@ -87,7 +87,7 @@ class LinearPredictor(ClassifierMixin):
         labels : ndarray of shape (n_samples,)
             Labels out of `classes_`.
         """
-        return self._labels(self._scores(self._check_rows(X), self.coef_, self.intercept_))
+        return self._labels(self.decision_function(X))
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities.
@@ -102,7 +102,7 @@ class LinearPredictor(ClassifierMixin):
         probabilities : ndarray of shape (n_samples, n_classes)
             One column a class, in the order of `classes_`.
         """
-        scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
+        scores = self.decision_function(X)
         with np.errstate(under="ignore"):
             return self._loss.probabilities(scores)
 
@@ -119,7 +119,7 @@ class LinearPredictor(ClassifierMixin):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             One column a class, in the order of `classes_`.
         """
-        scores = self._scores(self._check_rows(X), self.coef_, self.intercept_)
+        scores = self.decision_function(X)
         with np.errstate(under="ignore"):
             return self._loss.log_probabilities(scores)
 
